@@ -1,0 +1,1 @@
+//! Container engines through bollard, and processes: who holds a checkout. Reads only.

@@ -1,0 +1,1 @@
+//! Reading a clone through gix, isolated and with reduced trust. Nothing here runs a program or writes.

@@ -1,0 +1,1 @@
+//! Facts to verdicts and warrants. Pure: no I/O, no clock, no environment.

@@ -1,0 +1,24 @@
+//! treesweep reclaims git worktrees that dev containers left behind.
+//!
+//! The flow has one direction: **discover -> survey -> judge -> plan -> (confirm) -> sweep -> verify -> report**.
+//!
+//! | room          | what happens there                                                                    |
+//! | ------------- | ------------------------------------------------------------------------------------- |
+//! | [`vantage`]   | namespaces in which a path means something, and translations between them            |
+//! | [`engine`]    | what container engines and processes hold (reads only)                               |
+//! | [`git`]       | reading a clone: registrations, HEAD, operations, history, refs                      |
+//! | [`survey`]    | walks clones, joins registrations to checkouts, gathers facts (reads only)           |
+//! | [`judge`]     | facts to verdicts and warrants: pure, no I/O, no clock, no environment               |
+//! | [`plan`]      | the plan as data                                                                      |
+//! | [`sweep`]     | the only place that deletes                                                           |
+//! | [`report`]    | table, JSON, progress                                                                 |
+//! | [`cli`]       | the command line                                                                      |
+
+pub mod beneath;
+pub mod engine;
+pub mod git;
+pub mod judge;
+pub mod stop;
+pub mod survey;
+pub mod sweep;
+pub mod vantage;

@@ -1,0 +1,34 @@
+//! A request to stop, that all workers look at: a deadline (`--time-limit`) or Ctrl-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Shared by all workers of a run; cheap to clone and to ask.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    requested: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    /// Never stops by itself.
+    pub fn never() -> Self {
+        Self::default()
+    }
+
+    /// Stops at `deadline`.
+    pub fn at(deadline: Instant) -> Self {
+        Self { deadline: Some(deadline), ..Self::default() }
+    }
+
+    /// Asks all who hold a clone of this to stop.
+    pub fn request(&self) {
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// Work has to end now; workers ask this at least once a directory.
+    pub fn is_set(&self) -> bool {
+        self.requested.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+}

@@ -1,0 +1,1 @@
+//! Walks clones, joins registrations to checkouts and gathers facts. Reads only.

@@ -1,0 +1,1 @@
+//! The only place that deletes: it consumes warrants that only the judge mints.

@@ -1,0 +1,3 @@
+//! Namespaces in which a path means something, and the translations between them.
+
+pub mod paths;
