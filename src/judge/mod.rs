@@ -1,1 +1,5 @@
 //! Facts to verdicts and warrants. Pure: no I/O, no clock, no environment.
+
+pub mod reason;
+pub mod tree_facts;
+pub mod warrant;
