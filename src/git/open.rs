@@ -132,7 +132,7 @@ fn check_extensions(common: &Dir) -> Result<(), Unreadable> {
     for section in config.sections().filter(|s| s.header().name().eq_ignore_ascii_case(b"extensions")) {
         for key in section.value_names() {
             let name = key.to_ascii_lowercase();
-            if name == "refstorage" && section.value(key.as_str()).is_some_and(|v| v.as_ref() == "files") {
+            if name == "refstorage" && section.value(key.as_str()).is_some_and(|v| v.as_slice() == b"files") {
                 continue;
             }
             if !KNOWN_EXTENSIONS.contains(&name.as_str()) {
@@ -209,7 +209,7 @@ mod tests {
             ("extensions.refStorage", "reftable", false),
             ("extensions.somethingNew", "1", false),
         ] {
-            let (_tmp, dir) = clone_with(&[(key, value)]);
+            let (_tmp, dir) = clone_with(&[("core.repositoryformatversion", "1"), (key, value)]);
             assert_eq!(open_clone(&dir).is_ok(), readable, "{key}={value}: {:?}", open_clone(&dir).err());
         }
     }
