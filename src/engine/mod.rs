@@ -1,1 +1,11 @@
 //! Container engines through bollard, and processes: who holds a checkout. Reads only.
+//!
+//! `World::gather` asks everything at once; `liveness::holds` decides, without I/O, what of it
+//! holds one worktree.
+
+pub mod containers;
+pub mod contexts;
+pub mod endpoints;
+pub mod forms;
+pub mod place;
+pub mod reading;
