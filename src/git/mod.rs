@@ -1,4 +1,9 @@
 //! Reading a clone through gix, isolated and with reduced trust. Nothing here runs a program or writes.
 
+pub mod content;
+pub mod head;
+pub mod history;
 pub mod open;
+pub mod reflog;
+pub mod refs;
 pub mod registration;

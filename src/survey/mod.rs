@@ -1,4 +1,6 @@
 //! Walks clones, joins registrations to checkouts and gathers facts. Reads only.
 
+pub mod absence;
 pub mod discover;
 pub mod join;
+pub mod placement;

@@ -96,6 +96,19 @@ impl Translator {
         Evidence { kind: self.kind(), text }
     }
 
+    /// The local directory that stands for everything this rule says of `path`: a mount's source, a prefix's other side.
+    /// If it is gone, or nothing below it is there, the absence of one path proves nothing.
+    pub fn base(&self, path: &RecordedPath) -> Option<LocalPath> {
+        match self {
+            Self::Identity => LocalPath::new("/"),
+            Self::Prefix { to, .. } => Some(to.clone()),
+            Self::Container(view) => match view.deepest(&path.normalized()?) {
+                Some((_, MountedFrom::Here(source))) => Some(source.clone()),
+                _ => None,
+            },
+        }
+    }
+
     /// Where the absolute path `path` is.
     pub fn place(&self, path: &RecordedPath) -> Place {
         let windows = path.is_windows();
@@ -123,24 +136,28 @@ impl ContainerView {
     /// The deepest mount over `path` decides; a path that none covers is in the container's own layer.
     pub fn place(&self, path: &RecordedPath) -> Place {
         let Some(path) = path.normalized() else { return Place::NotCovered };
-        let deepest = self
-            .mounts
-            .iter()
-            .filter_map(|(to, from)| path.below(to).map(|rest| (to.components().count(), rest, from)))
-            .max_by_key(|(depth, _, _)| *depth);
-        match deepest {
+        match self.deepest(&path) {
             None => Place::Elsewhere(format!("the own layer of container {}", self.name)),
-            Some((_, rest, MountedFrom::Here(source))) => {
+            Some((rest, MountedFrom::Here(source))) => {
                 source.join(rest).map_or(Place::NotCovered, Place::Here)
             }
-            Some((_, _, MountedFrom::Elsewhere(what))) => {
+            Some((_, MountedFrom::Elsewhere(what))) => {
                 Place::Elsewhere(format!("{what} of container {}", self.name))
             }
-            Some((_, _, MountedFrom::Unplaceable(source))) => Place::Elsewhere(format!(
+            Some((_, MountedFrom::Unplaceable(source))) => Place::Elsewhere(format!(
                 "'{source}', which can't be placed on this host, of container {}",
                 self.name
             )),
         }
+    }
+
+    /// The deepest mount over `path`, which is normalized, and what is left of the path below it.
+    fn deepest<'p>(&self, path: &'p RecordedPath) -> Option<(&'p bstr::BStr, &MountedFrom)> {
+        self.mounts
+            .iter()
+            .filter_map(|(to, from)| path.below(to).map(|rest| (to.components().count(), rest, from)))
+            .max_by_key(|(depth, _, _)| *depth)
+            .map(|(_, rest, from)| (rest, from))
     }
 
     /// What the container calls the local directory `local`, if a mount shows it.
