@@ -2,6 +2,7 @@
 //!
 //! | file         | subject                                                           |
 //! | ------------ | ----------------------------------------------------------------- |
+//! | `ownership`  | whether recorded evidence says that this lifecycle may            |
 //! | `facts`      | what is known of one worktree                                     |
 //! | `tree_facts` | what the index and the walk say                                   |
 //! | `rules`      | the reasons to keep that follow from each answer                  |
@@ -9,6 +10,7 @@
 //! | `reason`     | the stable codes                                                  |
 
 pub mod facts;
+pub mod ownership;
 pub mod reason;
 pub mod rules;
 pub mod tree_facts;
