@@ -18,6 +18,7 @@ pub mod beneath;
 pub mod engine;
 pub mod git;
 pub mod judge;
+pub mod state_dir;
 pub mod stop;
 pub mod survey;
 pub mod sweep;
