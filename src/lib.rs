@@ -19,6 +19,7 @@ pub mod engine;
 pub mod git;
 pub mod judge;
 pub mod plan;
+pub mod state_dir;
 pub mod stop;
 pub mod survey;
 pub mod sweep;
