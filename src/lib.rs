@@ -13,13 +13,17 @@
 //! | [`sweep`]     | the only place that deletes                                                           |
 //! | [`report`]    | table, JSON, progress                                                                 |
 //! | [`cli`]       | the command line                                                                      |
+//! | [`config`]    | layered settings, and where each came from                                            |
 
 pub mod beneath;
+pub mod cli;
+pub mod config;
 pub mod engine;
 pub mod git;
 pub mod judge;
 pub mod plan;
 pub mod state_dir;
+pub mod report;
 pub mod stop;
 pub mod survey;
 pub mod sweep;

@@ -1,0 +1,235 @@
+//! The command line as it is meant.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use bstr::BString;
+use clap::error::ErrorKind;
+
+use super::globals::{flag, one, text};
+use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
+use crate::config::nearest::nearest;
+use crate::config::value::duration;
+use crate::config::{Layer, Origin, Pattern, Setting};
+use crate::report::shell::CommandLine;
+use crate::vantage::paths::{EntryName, escape};
+
+/// One run: what is asked, of what, and how the answer is to look.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    pub request: Request,
+    /// The layer of the command line: roots, too.
+    pub flags: Layer,
+    pub json: bool,
+    pub quiet: bool,
+    /// The directory that relative paths start from, and that a run without roots looks around: absolute.
+    pub cwd: PathBuf,
+    /// For hints: what to type again.
+    pub again: CommandLine,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Plan { explain: Option<BString> },
+    Prune(Prune),
+    Setup(Setup),
+    Drop(Drop),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prune {
+    pub yes: bool,
+    pub stale: Vec<EntryName>,
+    /// Absolute.
+    pub orphans: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setup {
+    Exactly(Vec<Subject>),
+    /// All whose name matches; asks on a terminal.
+    Matching(Pattern),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// Empty: a person picks on a terminal.
+    pub worktrees: Vec<Subject>,
+    pub force: bool,
+    pub yes: bool,
+}
+
+/// A worktree as a person names it: by its name, its recorded path or its path here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub typed: BString,
+    /// `typed` as a path here: absolute, `..` and symlinks not resolved.
+    pub local: PathBuf,
+}
+
+impl Cli {
+    /// What the line means for a process in the directory `cwd`. Looks whether the roots are there, since a mistyped
+    /// command would else be taken for one.
+    pub fn resolve(self, cwd: &Path, home: Option<&Path>) -> Result<Invocation, clap::Error> {
+        let (top, command) = (self.plan, self.command);
+        let from_top = |globals| Parts { globals, roots: top.roots.clone(), limit: None };
+        let bare = command.is_none();
+        let (asked, parts) = match command {
+            None if self.prune => {
+                let limit = self.pruning.time_limit.clone();
+                (Asked::Prune(self.pruning), Parts { limit, ..from_top(self.globals) })
+            }
+            None => (Asked::Plan(PlanArgs { roots: Vec::new(), ..top.clone() }), from_top(self.globals)),
+            Some(_) if !top.roots.is_empty() || top.explain.is_some() => {
+                return Err(error(ErrorKind::ArgumentConflict, "roots and --explain go after the command"));
+            }
+            Some(command) => command.split(self.globals),
+        };
+        let cwd = directory(cwd, parts.globals.directory())?;
+        let roots = roots(&parts.roots, &cwd, bare)?;
+        let mut flags = parts.globals.layer(home)?;
+        flags.roots = roots;
+        flags.time_limit = one("--time-limit", &parts.limit, |t| duration(text(t)?))?;
+        Ok(Invocation {
+            request: asked.request(&cwd)?,
+            flags,
+            json: parts.globals.json(),
+            quiet: parts.globals.quiet(),
+            cwd,
+            again: CommandLine { flags: parts.globals.again(), roots: parts.roots },
+        })
+    }
+}
+
+/// A command's own arguments, without what all commands share.
+enum Asked {
+    Plan(PlanArgs),
+    Prune(PruneOptions),
+    Setup(SetupArgs),
+    Drop(DropArgs),
+}
+
+/// What all commands share.
+struct Parts {
+    globals: Globals,
+    roots: Vec<OsString>,
+    limit: Option<OsString>,
+}
+
+impl Command {
+    fn split(self, before: Globals) -> (Asked, Parts) {
+        match self {
+            Command::Plan(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Plan(with.own), Parts { globals, roots, limit: None })
+            }
+            Command::Prune(with) => {
+                let limit = with.own.options.time_limit.clone();
+                let parts = Parts { globals: before.merge(with.globals), roots: with.own.roots, limit };
+                (Asked::Prune(with.own.options), parts)
+            }
+            Command::Setup(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.places.root.clone());
+                (Asked::Setup(with.own), Parts { globals, roots, limit: None })
+            }
+            Command::Drop(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.places.root.clone());
+                (Asked::Drop(with.own), Parts { globals, roots, limit: None })
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn request(self, cwd: &Path) -> Result<Request, clap::Error> {
+        Ok(match self {
+            Asked::Plan(args) => Request::Plan { explain: args.explain.map(bytes) },
+            Asked::Prune(args) => Request::Prune(Prune {
+                yes: args.yes,
+                stale: args.stale.into_iter().map(stale).collect::<Result<_, _>>()?,
+                orphans: args.orphan.into_iter().map(|p| cwd.join(p)).collect(),
+            }),
+            Asked::Setup(args) => Request::Setup(match args.matching {
+                Some(glob) => Setup::Matching(flag("--matching", &glob, |g| Pattern::parse(g, None))?.value),
+                None => Setup::Exactly(subjects(args.worktrees, cwd)?),
+            }),
+            Asked::Drop(args) => Request::Drop(Drop {
+                worktrees: subjects(args.worktrees, cwd)?,
+                force: args.force,
+                yes: args.yes,
+            }),
+        })
+    }
+}
+
+fn bytes(typed: OsString) -> BString {
+    typed.into_encoded_bytes().into()
+}
+
+fn stale(typed: OsString) -> Result<EntryName, clap::Error> {
+    let shown = escape(typed.as_encoded_bytes());
+    EntryName::new(bytes(typed)).ok_or_else(|| {
+        let message = format!("--stale: `{shown}` is not the name of a registration; names have no slash");
+        error(ErrorKind::ValueValidation, message)
+    })
+}
+
+fn subjects(typed: Vec<OsString>, cwd: &Path) -> Result<Vec<Subject>, clap::Error> {
+    if typed.iter().any(|t| t.is_empty()) {
+        return Err(error(ErrorKind::ValueValidation, "a worktree's name can't be empty"));
+    }
+    Ok(typed.into_iter().map(|t| Subject { local: cwd.join(&t), typed: bytes(t) }).collect())
+}
+
+/// Where relative paths start.
+fn directory(cwd: &Path, typed: Option<&Path>) -> Result<PathBuf, clap::Error> {
+    let Some(typed) = typed else { return Ok(cwd.to_owned()) };
+    let path = cwd.join(typed);
+    is_directory(&path).map_err(|why| missing("-C", typed.as_os_str(), &why))?;
+    Ok(path)
+}
+
+/// The roots as absolute paths; `bare` if there was no command, so that one of them may be a mistyped one.
+fn roots(typed: &[OsString], cwd: &Path, bare: bool) -> Result<Vec<Setting<PathBuf>>, clap::Error> {
+    let mut roots = Vec::new();
+    for root in typed {
+        let path = cwd.join(root);
+        if let Err(why) = is_directory(&path) {
+            let meant =
+                if bare { root.to_str().and_then(|r| nearest(r, COMMANDS.iter().copied())) } else { None };
+            return Err(match meant {
+                Some(command) => mistyped(root, command),
+                None => missing("ROOT", root, &why),
+            });
+        }
+        roots.push(Setting::new(path, Origin::Flag("ROOT")));
+    }
+    Ok(roots)
+}
+
+fn is_directory(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err("it is not a directory".to_owned()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err("there is no such directory".to_owned()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn missing(what: &str, typed: &OsStr, why: &str) -> clap::Error {
+    error(ErrorKind::ValueValidation, format!("{what} `{}`: {why}", escape(typed.as_encoded_bytes())))
+}
+
+fn mistyped(typed: &OsStr, command: &str) -> clap::Error {
+    let shown = escape(typed.as_encoded_bytes());
+    error(
+        ErrorKind::InvalidSubcommand,
+        match typed == command {
+            true => format!("`{shown}` is a command, and goes before everything but flags"),
+            false => {
+                format!("there is neither a directory nor a command `{shown}`; did you mean `{command}`?")
+            }
+        },
+    )
+}

@@ -1,0 +1,3 @@
+//! What a person, or a program, gets to see.
+
+pub mod shell;
