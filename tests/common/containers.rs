@@ -211,6 +211,11 @@ impl DevContainer {
         self.exec(dir, &["sh", "-c", "sleep 2147483647 >/dev/null 2>&1 & "]);
     }
 
+    /// After [`stop`](Self::stop).
+    pub fn start_again(&self) {
+        self.container.start().expect("container starts again");
+    }
+
     pub fn stop(&self) {
         // Its init ignores SIGTERM, as an init does.
         self.container.stop_with_timeout(Some(0)).expect("container stops");

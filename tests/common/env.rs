@@ -89,7 +89,13 @@ impl TestEnv {
     }
 
     pub fn try_git(&self, dir: &Path, args: &[impl AsRef<OsStr>]) -> Output {
-        self.command("git").arg("-C").arg(dir).args(args).output().expect("git starts")
+        // Some clones belong to another user on purpose.
+        self.command("git")
+            .args(["-c", "safe.directory=*", "-C"])
+            .arg(dir)
+            .args(args)
+            .output()
+            .expect("git starts")
     }
 
     /// treesweep itself, built for these tests.

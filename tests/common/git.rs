@@ -14,7 +14,7 @@ pub struct HostClone<'e> {
 }
 
 impl<'e> HostClone<'e> {
-    /// A clone at `<root>/src/<name>` of a remote of its own with one commit on `main`.
+    /// A clone at `<root>/src/<name>`, which may lie in folders of its own, of a remote of its own with one commit on `main`.
     pub fn new(env: &'e TestEnv, name: &str) -> Self {
         let origin = env.root().join(format!("{name}-origin.git"));
         let seed = env.root().join(format!("{name}-seed"));
