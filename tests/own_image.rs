@@ -7,7 +7,7 @@ use std::fs;
 use common::containers::{own_image, require_engine};
 use common::env::{EAGER, TestEnv};
 use common::plan::Document;
-use common::scene::{BESIDE, INSIDE, NESTED, STRANGER, Scene, UNFINISHED};
+use common::scene::{INSIDE, NESTED, RECLAIMABLE, STRANGER, Scene, UNFINISHED};
 
 /// The documented line, with `command` and the image's name in place of its last words.
 fn documented_line(image: &str, socket: &str, command: &str) -> String {
@@ -33,7 +33,7 @@ fn the_documented_line_reclaims_a_worktree() {
     let env = TestEnv::new();
     let scene = Scene::build(&env, engine);
     let state = env.root().join(".local/state");
-    let enrolled = [INSIDE, BESIDE, NESTED].map(|tree| scene.host_path(tree));
+    let enrolled = RECLAIMABLE.map(|tree| scene.host_path(tree));
     env.treesweep(&["setup"]).env("XDG_STATE_HOME", &state).args(EAGER).args(enrolled).assert().success();
     let sweep = || {
         let command = format!("prune --yes --json {}", EAGER.join(" "));
@@ -42,17 +42,17 @@ fn the_documented_line_reclaims_a_worktree() {
         Document::of(shell.arg("-c").arg(line).env("HOME", env.root()))
     };
 
-    scene.container.occupy(INSIDE.1);
-    scene.container.occupy(NESTED.1);
+    scene.container.occupy(INSIDE.path);
+    scene.container.occupy(NESTED.path);
     let pruned = sweep();
-    assert_eq!(pruned.removed(), [""; 0], "{:#}", pruned.0);
-    pruned.assert_kept(INSIDE.0, &["process-inside", "live-container"]);
+    pruned.assert_nothing_done();
+    pruned.assert_kept(INSIDE.name, &["process-inside", "live-container"]);
 
     scene.container.stop();
     let pruned = sweep();
-    for tree in [INSIDE, BESIDE, NESTED] {
-        pruned.assert_removed(tree.0, "deleted");
+    for tree in RECLAIMABLE {
+        pruned.assert_removed(tree.name, "deleted");
         assert!(scene.host_path(tree).symlink_metadata().is_err());
     }
-    assert_eq!(scene.clone.entries(), [STRANGER.0, UNFINISHED.0]);
+    assert_eq!(scene.clone.entries(), [STRANGER.name, UNFINISHED.name]);
 }

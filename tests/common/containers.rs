@@ -10,6 +10,8 @@ use testcontainers::core::{ExecCommand, Mount};
 use testcontainers::runners::SyncRunner;
 use testcontainers::{Container, ContainerRequest, GenericImage, ImageExt};
 
+use super::env::utf8;
+
 const IMAGE: (&str, &str) = ("treesweep-devbase", "local");
 /// Marks what a test made in the engine.
 const TEST_LABEL: &str = "treesweep.test";
@@ -132,7 +134,7 @@ impl Drop for Volume<'_> {
 }
 
 pub fn bind(host: &Path, target: &str) -> Mount {
-    Mount::bind_mount(host.to_str().expect("a path in UTF-8"), target)
+    Mount::bind_mount(utf8(host), target)
 }
 
 fn owner() -> String {
@@ -204,6 +206,14 @@ impl DevContainer {
     #[track_caller]
     pub fn git(&self, dir: &str, args: &[&str]) -> String {
         self.exec(dir, &[&["git"], args].concat())
+    }
+
+    /// A worktree on a new branch of its name, off the remote's trunk, with one commit.
+    #[track_caller]
+    pub fn add_worktree(&self, clone: &str, name: &str, path: &str) {
+        // Tracking would add to the shared config.
+        self.git(clone, &["worktree", "add", "-q", "--no-track", "-b", name, path, "origin/main"]);
+        self.exec(path, &["sh", "-c", r#"echo "$0" >"$0.txt"; git add "$0.txt"; git commit -qm "$0""#, name]);
     }
 
     /// Leaves a process with this working directory behind; it lives as long as the container.

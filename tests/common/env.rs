@@ -131,6 +131,11 @@ pub fn stdout_of(what: &str, output: Output) -> String {
     stdout.trim_end_matches('\n').to_owned()
 }
 
+/// A path of the environment as an argument.
+pub fn utf8(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

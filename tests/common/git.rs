@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::env::TestEnv;
+use super::env::{TestEnv, utf8};
 
 pub struct HostClone<'e> {
     pub env: &'e TestEnv,
@@ -14,23 +14,20 @@ pub struct HostClone<'e> {
 }
 
 impl<'e> HostClone<'e> {
-    /// A clone at `<root>/src/<name>`, which may lie in folders of its own, of a remote of its own with one commit on `main`.
+    /// A clone at `src/<name>` (folders are made) of a remote of its own, which has one commit on `main`.
     pub fn new(env: &'e TestEnv, name: &str) -> Self {
         let origin = env.root().join(format!("{name}-origin.git"));
         let seed = env.root().join(format!("{name}-seed"));
         let path = env.src().join(name);
-        for (dir, bare) in [(&origin, true), (&seed, false)] {
-            let kind: &[&str] = if bare { &["--bare"] } else { &[] };
-            let args = [&["init", "-q", "-b", "main"], kind].concat();
-            env.run("git", &[args.iter().map(OsStr::new).collect(), vec![dir.as_os_str()]].concat());
-        }
+        env.git(env.root(), &["init", "-q", "--bare", "-b", "main", utf8(&origin)]);
+        env.git(env.root(), &["init", "-q", "-b", "main", utf8(&seed)]);
         fs::write(seed.join("file.txt"), "base\n").expect("seed file");
         fs::write(seed.join(".gitignore"), ".env\nnode_modules/\ntarget/\n").expect("seed ignore file");
         env.git(&seed, &["add", "-A"]);
         env.git(&seed, &["commit", "-qm", "base"]);
-        env.git(&seed, &[OsStr::new("push"), "-q".as_ref(), origin.as_ref(), "main".as_ref()]);
+        env.git(&seed, &["push", "-q", utf8(&origin), "main"]);
         fs::remove_dir_all(&seed).expect("seed goes");
-        env.run("git", &[OsStr::new("clone"), "-q".as_ref(), origin.as_ref(), path.as_ref()]);
+        env.git(env.root(), &["clone", "-q", utf8(&origin), utf8(&path)]);
         let clone = Self { env, origin, path };
         // Where most tools put worktrees; it holds in linked worktrees too.
         fs::write(clone.common_dir().join("info/exclude"), "/.worktrees/\n").expect("exclude file");
@@ -73,5 +70,5 @@ impl<'e> HostClone<'e> {
 /// A copy that keeps modes, times and links, for showing damage on.
 pub fn copy_tree(env: &TestEnv, from: &Path, to: &Path) {
     fs::create_dir_all(to.parent().expect("a parent")).expect("parent of the copy");
-    env.run("cp", &[OsStr::new("-a"), from.as_ref(), to.as_ref()]);
+    env.run("cp", &["-a", utf8(from), utf8(to)]);
 }

@@ -78,6 +78,12 @@ impl Document {
     }
 
     #[track_caller]
+    pub fn assert_nothing_done(&self) {
+        let done = self.outcomes().iter().any(|o| o["result"] != "skipped");
+        assert!(!done, "{:#}", self.0["outcomes"]);
+    }
+
+    #[track_caller]
     pub fn assert_removed(&self, name: &str, branch: &str) {
         let outcome = self.outcome(name);
         assert_eq!(outcome["result"], "removed", "{outcome:#}");
