@@ -103,6 +103,7 @@ struct Paint {
 pub struct Painted {
     paint: HashMap<ObjectId, Paint>,
     tips: Vec<(BString, ObjectId)>,
+    by_commit: HashMap<ObjectId, usize>,
     /// Commits of each tip that the trunk lacks.
     own: Vec<u64>,
 }
@@ -140,7 +141,9 @@ pub fn paint(
     for paint in walk.paint.values().filter(|p| p.trunk == 0) {
         ones(&paint.branches).for_each(|at| own[at] += 1);
     }
-    Painted { paint: walk.paint, tips, own }
+    // The first of several tips of one commit: they stand alike.
+    let by_commit = tips.iter().enumerate().rev().map(|(at, (_, id))| (*id, at)).collect();
+    Painted { paint: walk.paint, tips, by_commit, own }
 }
 
 struct Painter<'a, 'r> {
@@ -218,6 +221,11 @@ impl Painted {
             .collect();
         found.sort_by(|a, b| a.1.cmp(&b.1).then_with(|| self.tips[a.0].0.cmp(&self.tips[b.0].0)));
         found
+    }
+
+    /// The number of a tip that is this commit.
+    pub fn position(&self, id: ObjectId) -> Option<usize> {
+        self.by_commit.get(&id).copied()
     }
 
     pub fn tip(&self, at: usize) -> &(BString, ObjectId) {

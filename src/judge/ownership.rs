@@ -2,8 +2,9 @@
 //!
 //! A prefix, a place, a merged branch, the environment, or anything inside the checkout is no evidence.
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 
+use crate::config::BranchTemplate;
 use crate::judge::facts::Ownership;
 use crate::vantage::paths::{EntryName, escape};
 
@@ -24,8 +25,7 @@ pub struct OwnershipInput<'a> {
     /// HEAD's branch, its short name.
     pub branch: Option<&'a BStr>,
     pub marker: &'a MarkerFact,
-    /// Branch templates, each with one `{name}`.
-    pub templates: &'a [String],
+    pub templates: &'a [BranchTemplate],
     /// A host-vantage checkout in a clone with foreign registrations: whoever can write the common directory can forge
     /// a marker, so that the state directory has to know it too.
     pub needs_record: bool,
@@ -41,9 +41,9 @@ pub fn ownership(input: &OwnershipInput<'_>) -> Ownership {
         MarkerFact::Invalid(why) => return unowned(format!("its marker counts as none: {why}")),
     };
     let Some(branch) = input.branch else { return unowned("its HEAD is detached".to_owned()) };
-    let matching = input.templates.iter().find(|t| matches(t, input.name.as_bstr(), branch));
+    let matching = input.templates.iter().find(|t| t.matches(input.name.as_bstr(), branch));
     let Some(template) = matching else {
-        let fitting = fitting_template(input.name, branch);
+        let fitting = BranchTemplate::inferred(input.name.as_bstr(), branch);
         let hint = fitting.map_or(String::new(), |t| format!("; the branch template '{t}' would match"));
         return unowned(format!("branch {} matches no template of {}{hint}", escape(branch), input.name));
     };
@@ -54,33 +54,17 @@ pub fn ownership(input: &OwnershipInput<'_>) -> Ownership {
                 .to_owned(),
         );
     }
-    Ownership::Owned { marker: marker.clone(), template: template.clone() }
-}
-
-/// Whether `branch` is exactly `template` with `name` in the place of `{name}`.
-pub fn matches(template: &str, name: &BStr, branch: &BStr) -> bool {
-    let Some((before, after)) = template.split_once("{name}") else { return false };
-    branch
-        .strip_prefix(before.as_bytes())
-        .and_then(|rest| rest.strip_suffix(after.as_bytes()))
-        .is_some_and(|middle| middle == name.as_bytes())
-}
-
-/// The template that would make `branch` match `name`, if the branch has the name in it as a whole part.
-pub fn fitting_template(name: &EntryName, branch: &BStr) -> Option<String> {
-    let branch = branch.to_str().ok()?;
-    let name = name.as_bstr().to_str().ok()?;
-    let (before, after) = branch.split_once(name)?;
-    let whole = |edge: Option<char>| edge.is_none_or(|c| matches!(c, '/' | '-' | '_' | '.'));
-    (whole(before.chars().last()) && whole(after.chars().next())).then(|| format!("{before}{{name}}{after}"))
+    Ownership::Owned { marker: marker.clone(), template: template.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn templates() -> Vec<String> {
-        ["wt/{name}", "{name}", "worktree-{name}"].map(str::to_owned).into()
+    fn templates() -> Vec<BranchTemplate> {
+        ["wt/{name}", "{name}", "worktree-{name}"]
+            .map(|t| BranchTemplate::parse(t.as_bytes()).unwrap())
+            .into()
     }
 
     fn owned(marker: &MarkerFact, branch: Option<&str>, needs_record: bool, has_record: bool) -> bool {
@@ -116,14 +100,5 @@ mod tests {
         let ready = MarkerFact::Ready("treesweep/ready".into());
         assert!(!owned(&ready, Some("fix"), true, false));
         assert!(owned(&ready, Some("fix"), true, true));
-    }
-
-    #[test]
-    fn the_hint_names_a_template_that_matches() {
-        let name = EntryName::new("fix").unwrap();
-        assert_eq!(fitting_template(&name, BStr::new("agents/fix")), Some("agents/{name}".into()));
-        assert_eq!(fitting_template(&name, BStr::new("prefix")), None);
-        let hint = fitting_template(&name, BStr::new("a-fix-b")).unwrap();
-        assert!(matches(&hint, BStr::new("fix"), BStr::new("a-fix-b")));
     }
 }

@@ -18,7 +18,7 @@ use crate::vantage::translate::{Evidence, Place, TranslationKind, Translator, in
 pub struct JoinSide<'a> {
     pub site: &'a CloneSite,
     pub registrations: &'a [Registration],
-    pub translators: Vec<Translator>,
+    pub translators: &'a [Translator],
     /// Inference is allowed: not inside a dev container, where only the own vantage is judged.
     pub infers: bool,
 }

@@ -2,5 +2,7 @@
 
 pub mod absence;
 pub mod discover;
+pub mod eyes;
 pub mod join;
 pub mod placement;
+pub mod terrain;

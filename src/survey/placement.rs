@@ -119,7 +119,7 @@ impl Ground<'_> {
             let Place::Here(local) = Translator::Identity.place(&local) else { return None };
             return Some((Translator::Identity, local));
         }
-        for translator in &side.translators {
+        for translator in side.translators {
             match translator.place(recorded) {
                 Place::Here(local)
                     if *translator == Translator::Identity && !self.is_of_this_host(&local) => {}
