@@ -245,3 +245,32 @@ pub enum OrphanMatch {
         why: String,
     },
 }
+
+impl Facts {
+    /// Nothing has been asked yet.
+    pub fn new(subject: Subject, standing: Standing) -> Self {
+        Self {
+            subject,
+            standing,
+            liveness: Asked::NotYet,
+            head: Asked::NotYet,
+            history: Asked::NotYet,
+            activity: Asked::NotYet,
+            index: Asked::NotYet,
+            tree: Asked::NotYet,
+            modules: Vec::new(),
+            orphan_match: None,
+            entry_fingerprint: None,
+        }
+    }
+
+    /// The local path of the checkout, or where it would be.
+    pub fn path(&self) -> Option<&LocalPath> {
+        match (&self.standing.placement, &self.subject) {
+            (Placement::Joined { path, .. }, _) | (_, Subject::Orphan { path, .. }) => Some(path),
+            (Placement::Absent { expected, .. }, _) => Some(expected),
+            (Placement::Held { path, .. }, _) => path.as_ref(),
+            (Placement::Unregistered, Subject::Registered { .. }) => None,
+        }
+    }
+}

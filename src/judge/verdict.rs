@@ -212,7 +212,7 @@ fn act(facts: &Facts) -> Result<Act, Vec<Reason>> {
         (Placement::Absent { expected, .. }, _) => {
             Ok(Act::Forget { entry: entry(facts)?, absent: Some(expected.clone()) })
         }
-        (Placement::Unregistered, Subject::Orphan { name, path, seen }) => {
+        (Placement::Unregistered, Subject::Orphan { name, path, seen: Some(seen) }) => {
             let checkout = Checkout { path: path.clone(), seen: *seen, fingerprint: fingerprint()? };
             Ok(Act::RemoveOrphan { checkout, name: name.clone() })
         }

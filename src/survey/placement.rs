@@ -129,14 +129,17 @@ impl Ground<'_> {
                 Place::Elsewhere(_) | Place::NotCovered => {}
             }
         }
-        let called = self.called_by_siblings(c);
-        called.iter().filter(|_| side.infers).find_map(|called| {
-            let translator = infer(called, side.site.common_path(), &side.site.root)?;
-            match translator.place(recorded) {
-                Place::Here(local) => Some((translator, local)),
-                _ => None,
-            }
+        self.inferred(c).into_iter().find_map(|translator| match translator.place(recorded) {
+            Place::Here(local) => Some((translator, local)),
+            _ => None,
         })
+    }
+
+    /// What the pointers of the checkouts that are joined with clone `c` let us infer.
+    pub fn inferred(&self, c: usize) -> Vec<Translator> {
+        let side = &self.sides[c];
+        let called = self.called_by_siblings(c).into_iter().filter(|_| side.infers);
+        called.filter_map(|called| infer(&called, side.site.common_path(), &side.site.root)).collect()
     }
 
     /// A path of another namespace is not taken for a path of this host because it looks like one: it has to lie beneath
