@@ -1,1 +1,5 @@
 //! Walks clones, joins registrations to checkouts and gathers facts. Reads only.
+
+pub mod disposable;
+pub mod precious;
+pub mod walk;
