@@ -11,7 +11,7 @@ use crate::engine::world::World;
 use crate::git::head::head_facts;
 use crate::git::history::{Commits, Reach};
 use crate::git::index::{self, Depth, Index};
-use crate::git::open::{Unreadable, open_entry};
+use crate::git::open::{Unreadable, open_clone, open_entry};
 use crate::git::refs::short;
 use crate::git::registration::{Head, Registration};
 use crate::git::submodule::modules_facts;
@@ -24,7 +24,7 @@ use crate::judge::verdict::{self, Judgement};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::discover::CloneSite;
-use crate::survey::eyes::{CloneEyes, History, Worktree, branch_log};
+use crate::survey::eyes::{CloneEyes, History, Worktree};
 use crate::survey::holds::holds;
 use crate::survey::orphan;
 use crate::survey::precious::Precious;
@@ -109,34 +109,6 @@ impl<'a> Examiner<'a> {
         HalfExamined { facts, registration: None }
     }
 
-    /// Asks the rest: the index and the walk. Several threads may do this at once, each with its own `repo`.
-    pub fn finish(&self, half: HalfExamined, repo: &gix::Repository) -> Examined {
-        let HalfExamined { mut facts, registration } = half;
-        let mut opened: Option<(Dir, gix::Repository, Arc<Index>)> = None;
-        while let Some(question) = self.next(&facts) {
-            match (question, &registration) {
-                (Question::Index, Some(registration)) => match self.index(&facts, registration) {
-                    Ok((answer, dir, repo, index)) => {
-                        facts.modules = modules_facts(&dir);
-                        opened = Some((dir, repo, index));
-                        facts.index = Asked::Answered(answer);
-                    }
-                    Err(why) => facts.index = Asked::Failed(why.0),
-                },
-                (Question::Tree, Some(_)) => {
-                    facts.tree = match &opened {
-                        Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
-                        None => Asked::Failed("its index could not be read, so its files were not compared".into()),
-                    }
-                }
-                (Question::Tree, None) => self.orphan_tree(&mut facts, repo),
-                _ => break,
-            }
-        }
-        let judgement = verdict::judge(&facts, self.inquiry.policy);
-        Examined { facts, judgement }
-    }
-
     fn next(&self, facts: &Facts) -> Option<Question> {
         verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
     }
@@ -145,23 +117,13 @@ impl<'a> Examiner<'a> {
         facts.liveness = Asked::Answered(holds(facts, self.site, self.inquiry));
     }
 
-    fn entry(&self, registration: &Registration) -> Result<Dir, Unreadable> {
-        let worktrees = self.site.common.dir("worktrees").map_err(Unreadable::new)?;
-        let dir = worktrees.dir(registration.name.as_os_str()).map_err(Unreadable::new)?;
-        let id = dir.own_meta().map_err(Unreadable::new)?.id;
-        match Some(id) == registration.id {
-            true => Ok(dir),
-            false => Err(Unreadable(format!("{}: was replaced while it was looked at", dir.path()))),
-        }
-    }
-
     fn entry_fingerprint(&self, registration: &Registration) -> Option<Fingerprint> {
-        let entry = self.entry(registration).ok()?;
+        let entry = held_entry(self.site, registration).ok()?;
         fingerprint_of(&entry, self.inquiry.stop).ok()
     }
 
     fn head(&self, registration: &Registration, reach: &mut Reach<'_>) -> Result<HeadFacts, Unreadable> {
-        let entry = self.entry(registration)?;
+        let entry = held_entry(self.site, registration)?;
         let head = registration.head.as_ref().map_err(Clone::clone)?;
         head_facts(&self.eyes.repo, &entry, head, &self.eyes.refs, reach)
     }
@@ -175,7 +137,7 @@ impl<'a> Examiner<'a> {
         let head = facts.head.answer().ok_or_else(|| Unreadable::new("its HEAD is not known"))?;
         let worktree = Worktree {
             site: self.site,
-            entry: &self.entry(registration)?,
+            entry: &held_entry(self.site, registration)?,
             registration,
             head,
             enrolled: self.standings.enrolled_at(registration),
@@ -208,6 +170,47 @@ impl<'a> Examiner<'a> {
         }
         Ok(ActivityFacts { last: seen.into_iter().max() })
     }
+}
+
+/// Asks the second, costly part. It shares nothing that can be written, so that several threads may finish at once.
+#[derive(Clone, Copy)]
+pub struct Finisher<'a> {
+    pub site: &'a CloneSite,
+    pub inquiry: &'a Inquiry<'a>,
+}
+
+impl Finisher<'_> {
+    /// Asks the index and the walk, and judges.
+    pub fn finish(&self, half: HalfExamined) -> Examined {
+        let HalfExamined { mut facts, registration } = half;
+        let mut opened: Option<(Dir, gix::Repository, Arc<Index>)> = None;
+        while let Some(question) = self.next(&facts) {
+            match (question, &registration) {
+                (Question::Index, Some(registration)) => match self.index(&facts, registration) {
+                    Ok((answer, dir, repo, index)) => {
+                        facts.modules = modules_facts(&dir);
+                        opened = Some((dir, repo, index));
+                        facts.index = Asked::Answered(answer);
+                    }
+                    Err(why) => facts.index = Asked::Failed(why.0),
+                },
+                (Question::Tree, Some(_)) => {
+                    facts.tree = match &opened {
+                        Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
+                        None => Asked::Failed("its index could not be read, so its files were not compared".into()),
+                    }
+                }
+                (Question::Tree, None) => self.orphan_tree(&mut facts),
+                _ => break,
+            }
+        }
+        let judgement = verdict::judge(&facts, self.inquiry.policy);
+        Examined { facts, judgement }
+    }
+
+    fn next(&self, facts: &Facts) -> Option<Question> {
+        verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
+    }
 
     #[allow(clippy::type_complexity)]
     fn index(
@@ -215,7 +218,7 @@ impl<'a> Examiner<'a> {
         facts: &Facts,
         registration: &Registration,
     ) -> Result<(IndexFacts, Dir, gix::Repository, Arc<Index>), Unreadable> {
-        let entry = self.entry(registration)?;
+        let entry = held_entry(self.site, registration)?;
         let repo = open_entry(&self.site.common, &entry)?;
         let tip = facts.head.answer().and_then(|h| h.tip);
         let tree = match tip {
@@ -246,14 +249,15 @@ impl<'a> Examiner<'a> {
         Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
     }
 
-    fn orphan_tree(&self, facts: &mut Facts, repo: &gix::Repository) {
+    fn orphan_tree(&self, facts: &mut Facts) {
         let Subject::Orphan { path, seen: Some(seen), .. } = &facts.subject else {
             facts.tree = Asked::Failed("it could not be looked at".to_owned());
             return;
         };
         let main = self.main_worktree();
         let found = held_checkout(path, seen.id).and_then(|dir| {
-            orphan::match_orphan(&dir, repo, &self.walk_options(main.as_ref()))
+            let repo = open_clone(&self.site.common)?;
+            orphan::match_orphan(&dir, &repo, &self.walk_options(main.as_ref()))
         });
         match found {
             Ok((matched, tree)) => {
@@ -283,6 +287,17 @@ impl<'a> Examiner<'a> {
             precious: self.inquiry.precious,
             stop: self.inquiry.stop,
         }
+    }
+}
+
+/// The administrative entry, if it still is the one that was read.
+fn held_entry(site: &CloneSite, registration: &Registration) -> Result<Dir, Unreadable> {
+    let worktrees = site.common.dir("worktrees").map_err(Unreadable::new)?;
+    let dir = worktrees.dir(registration.name.as_os_str()).map_err(Unreadable::new)?;
+    let id = dir.own_meta().map_err(Unreadable::new)?.id;
+    match Some(id) == registration.id {
+        true => Ok(dir),
+        false => Err(Unreadable(format!("{}: was replaced while it was looked at", dir.path()))),
     }
 }
 

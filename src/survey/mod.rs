@@ -17,11 +17,15 @@
 
 pub mod absence;
 pub mod discover;
+pub mod disposable;
 pub mod examine;
 pub mod eyes;
 pub mod holds;
 pub mod join;
+pub mod orphan;
 pub mod placement;
+pub mod precious;
 pub mod run;
 pub mod standing;
 pub mod terrain;
+pub mod walk;
