@@ -292,3 +292,6 @@ fn failure(error: Error) -> EngineState {
         other => EngineState::Failed(escape(other.to_string().as_bytes())),
     }
 }
+
+#[cfg(test)]
+mod tests;
