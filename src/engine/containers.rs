@@ -1,7 +1,7 @@
 //! Containers, in our types. What an engine does not say is *unknown*, and unknown counts as whatever holds a checkout.
 
 use crate::engine::forms::Source;
-use crate::engine::place::Placement;
+use crate::engine::place::{Placement, Spot};
 use crate::vantage::own_container::ContainerId;
 use crate::vantage::paths::{LocalPath, RecordedPath};
 
@@ -156,6 +156,13 @@ impl Container {
             .iter()
             .filter(|m| m.destination.as_ref().is_some_and(|d| path.below(d).is_some()))
             .max_by_key(|m| m.destination.as_ref().map_or(0, |d| d.as_bstr().len()))
+    }
+
+    /// It is up, and mounts something that may lie above a directory beneath one of `roots`: whether it is in use there
+    /// depends on its processes.
+    pub fn needs_init(&self, roots: &[Spot]) -> bool {
+        let matters = |m: &ContainerMount| roots.iter().any(|root| m.place.relation_to(root).is_some());
+        self.role == Role::Other && self.state.is_up() && self.mounts.iter().any(matters)
     }
 
     /// For messages: name and the start of the id.

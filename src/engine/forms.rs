@@ -1,8 +1,10 @@
 //! The spellings in which Docker Desktop and Windows tools report a path of the host.
 
+use std::fmt;
+
 use bstr::ByteSlice;
 
-use crate::vantage::paths::HostPath;
+use crate::vantage::paths::{HostPath, escape};
 
 /// This process runs inside the Windows Subsystem for Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,17 @@ pub enum Source {
     Unplaceable(String),
     /// The engine does not say.
     Absent,
+}
+
+impl fmt::Display for Source {
+    /// As the engine says, control characters escaped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(path) | Self::Desktop { literal: path, .. } => path.fmt(f),
+            Self::Unplaceable(text) => f.write_str(&escape(text.as_bytes())),
+            Self::Absent => f.write_str("something that the engine does not name"),
+        }
+    }
 }
 
 const HOST_MNT: &str = "/host_mnt";

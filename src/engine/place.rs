@@ -86,6 +86,14 @@ impl Placement {
         }
     }
 
+    /// It is, perhaps, the very directory, and nothing inside it.
+    pub fn may_be(&self, spot: &Spot) -> bool {
+        match self {
+            Self::At(place) | Self::Perhaps(place) => place.is(spot),
+            Self::Around(_) | Self::Nowhere => false,
+        }
+    }
+
     /// The place, if it is known and no guess.
     pub fn known(&self) -> Option<&Place> {
         match self {
@@ -104,6 +112,12 @@ impl Place {
     /// The same with its symlinks resolved, as far as it exists.
     pub fn resolved(&self) -> &LocalPath {
         &self.resolved
+    }
+
+    /// It is the very directory, and nothing inside it.
+    pub fn is(&self, spot: &Spot) -> bool {
+        self.spellings().any(|path| *path == spot.path)
+            || self.fs.iter().any(|fs| Some(fs) == spot.fs.as_ref())
     }
 
     fn relation_to(&self, spot: &Spot) -> Option<Relation> {

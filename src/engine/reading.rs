@@ -192,17 +192,13 @@ impl RawMount {
     fn read(mount: MountPoint, volumes: &Volumes, wsl: Option<&Wsl>) -> Self {
         let name = mount.name.filter(|name| !name.is_empty());
         let has_source = mount.source.as_ref().is_some_and(|s| !s.is_empty());
-        let (kind, source) = match mount.typ.as_deref().unwrap_or_default() {
-            "bind" => (MountKind::Bind, mount.source),
+        let (kind, source) = match (mount.typ.as_deref().unwrap_or_default(), name) {
+            ("bind", _) => (MountKind::Bind, mount.source),
             // The oldest engines say no type; only a volume has a name.
-            "volume" | "" if name.is_some() || !has_source => match name {
-                Some(name) => volume(name, mount.source, volumes),
-                None if mount.typ.as_deref() == Some("volume") => (MountKind::Volume { name: None }, None),
-                None => (MountKind::Unknown, None),
-            },
-            "volume" => (MountKind::Volume { name: None }, mount.source),
-            "" => (MountKind::Bind, mount.source),
-            "tmpfs" | "image" | "ramfs" | "devpts" => (MountKind::Virtual, None),
+            ("volume" | "", Some(name)) => volume(name, mount.source, volumes),
+            ("volume", None) => (MountKind::Volume { name: None }, mount.source),
+            ("", None) if has_source => (MountKind::Bind, mount.source),
+            ("tmpfs" | "image" | "ramfs" | "devpts", _) => (MountKind::Virtual, None),
             _ => (MountKind::Unknown, mount.source),
         };
         let source = Source::of_mount(&source.unwrap_or_default(), wsl);
