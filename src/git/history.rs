@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use bstr::BString;
 use gix::ObjectId;
 
+use crate::git::index::Depth;
 use crate::git::open::Unreadable;
 use crate::stop::Stop;
 
@@ -27,12 +28,18 @@ pub struct Commits<'r> {
 }
 
 impl<'r> Commits<'r> {
-    /// # Errors
-    /// The list of shallow commits can't be read.
-    pub fn new(repo: &'r gix::Repository, verified: bool) -> Result<Self, Unreadable> {
+    fn new(repo: &'r gix::Repository, verified: bool) -> Result<Self, Unreadable> {
         let shallow = repo.shallow_commits().map_err(|e| Unreadable(format!("shallow: {e}")))?;
         let shallow = shallow.map(|list| list.iter().copied().collect()).unwrap_or_default();
         Ok(Self { repo, shallow, verified })
+    }
+
+    /// With the care that `depth` asks for.
+    ///
+    /// # Errors
+    /// The list of shallow commits can't be read.
+    pub fn of(repo: &'r gix::Repository, depth: Depth) -> Result<Self, Unreadable> {
+        Self::new(repo, depth == Depth::BeforeRemoval)
     }
 
     /// `None` if it is missing, is no commit, or is not what its name says.

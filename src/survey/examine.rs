@@ -9,7 +9,7 @@ use crate::beneath::{self, Dir, Stamp};
 use crate::config::Settings;
 use crate::engine::world::World;
 use crate::git::head::head_facts;
-use crate::git::history::{Commits, Reach};
+use crate::git::history::Reach;
 use crate::git::index::{self, Depth, Index};
 use crate::git::open::{Unreadable, open_clone, open_entry};
 use crate::git::refs::short;
@@ -58,7 +58,6 @@ pub struct Examined {
 pub struct Examiner<'a> {
     pub site: &'a CloneSite,
     pub eyes: &'a CloneEyes,
-    pub commits: &'a Commits<'a>,
     pub history: &'a History,
     pub standings: &'a Standings<'a>,
     pub inquiry: &'a Inquiry<'a>,
@@ -148,7 +147,11 @@ impl<'a> Examiner<'a> {
     }
 
     /// The newest of what git writes when something is done in a worktree, and of the checkout's top directory.
-    fn activity(&self, facts: &Facts, registration: Option<&Registration>) -> Result<ActivityFacts, Unreadable> {
+    fn activity(
+        &self,
+        facts: &Facts,
+        registration: Option<&Registration>,
+    ) -> Result<ActivityFacts, Unreadable> {
         let mut seen: Vec<(Stamp, String)> = Vec::new();
         if let Some(registration) = registration {
             seen.extend(registration.touched.map(|at| (at, "its HEAD, index or reflog".to_owned())));
@@ -197,7 +200,9 @@ impl Finisher<'_> {
                 (Question::Tree, Some(_)) => {
                     facts.tree = match &opened {
                         Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
-                        None => Asked::Failed("its index could not be read, so its files were not compared".into()),
+                        None => Asked::Failed(
+                            "its index could not be read, so its files were not compared".into(),
+                        ),
                     }
                 }
                 (Question::Tree, None) => self.orphan_tree(&mut facts),
@@ -228,7 +233,7 @@ impl Finisher<'_> {
             }
             None => None,
         };
-        let (answer, index) = index::index_facts(&repo, &entry, tree, self.inquiry.depth)?;
+        let (answer, index) = index::index_facts(&entry, &repo, tree, self.inquiry.depth)?;
         Ok((answer, entry, repo, Arc::new(index)))
     }
 

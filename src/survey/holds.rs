@@ -21,8 +21,10 @@ pub fn holds(facts: &Facts, site: &CloneSite, inquiry: &Inquiry<'_>) -> Vec<Reas
         Live::Mounted => LiveMode::Mounted,
     };
     let subject = subject(facts, site);
-    let mut reasons: Vec<Reason> =
-        liveness::holds(&subject, inquiry.world, mode).iter().map(|h| Reason::new(code(h), h.to_string())).collect();
+    let mut reasons: Vec<Reason> = liveness::holds(&subject, inquiry.world, mode)
+        .iter()
+        .map(|h| Reason::new(code(h), h.to_string()))
+        .collect();
     if let Checkout::Present { path, .. } = &subject.checkout {
         reasons.extend(elsewhere(path, inquiry.world));
     }
@@ -55,7 +57,9 @@ fn code(hold: &Hold) -> Code {
 fn subject(facts: &Facts, site: &CloneSite) -> liveness::Subject {
     let checkout = match (&facts.standing.placement, &facts.subject) {
         (Placement::Joined { path, seen, .. }, _) => Checkout::Present { path: path.clone(), id: seen.id },
-        (_, Subject::Orphan { path, seen: Some(seen), .. }) => Checkout::Present { path: path.clone(), id: seen.id },
+        (_, Subject::Orphan { path, seen: Some(seen), .. }) => {
+            Checkout::Present { path: path.clone(), id: seen.id }
+        }
         (Placement::Absent { expected, .. }, _) => Checkout::Absent { path: expected.clone() },
         (Placement::Held { path: Some(path), .. }, _) => match crate::beneath::lstat(path) {
             Ok(meta) => Checkout::Present { path: path.clone(), id: meta.id },
@@ -101,12 +105,14 @@ fn view_of(container: &Container) -> ContainerView {
     let mounts = container.mounts.iter().filter_map(|mount| {
         let to = mount.destination.clone()?;
         let from = match (&mount.kind, &mount.place) {
-            (MountKind::Bind, Placed::Known(place)) => MountedFrom::Here(place.resolved().clone()),
+            (MountKind::Bind, Placed::At(place)) => MountedFrom::Here(place.resolved().clone()),
             (MountKind::Bind | MountKind::Unknown, _) => MountedFrom::Unplaceable(mount.source.to_string()),
             (MountKind::Volume { name }, _) => {
                 MountedFrom::Elsewhere(format!("volume {}", name.as_deref().unwrap_or("without a name")))
             }
-            (MountKind::Virtual, _) => MountedFrom::Elsewhere("a mount that is no directory of a host".to_owned()),
+            (MountKind::Virtual, _) => {
+                MountedFrom::Elsewhere("a mount that is no directory of a host".to_owned())
+            }
         };
         Some((to, from))
     });

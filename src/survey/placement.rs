@@ -286,6 +286,22 @@ impl Ground<'_> {
         })
     }
 
+    /// Checkouts that no registration's row shows, each with the clone whose row it gets.
+    pub fn strays(&self) -> Vec<(usize, usize)> {
+        let shown = |w: usize, owner: usize| {
+            let registrations = self.sides[owner].registrations.iter();
+            registrations
+                .filter(|r| r.recorded.is_ok() || r.broken().is_some())
+                .any(|r| self.stray_of(owner, r) == Some(w))
+        };
+        (0..self.checkouts.len())
+            .filter(|w| !self.joins.ambiguous_checkouts.contains_key(w))
+            .filter(|w| !self.joins.joined.values().any(|pair| pair.checkout == *w))
+            .filter_map(|w| Some((w, self.owner_of(&self.checkouts[w])?)))
+            .filter(|(w, owner)| !shown(*w, *owner))
+            .collect()
+    }
+
     /// The clone whose row an unjoined checkout gets: the one that its file leads to, else the innermost one whose
     /// directory holds it, else the nearest beneath the same root.
     pub fn owner_of(&self, checkout: &Sighting) -> Option<usize> {

@@ -33,10 +33,16 @@ pub struct Standings<'a> {
 }
 
 impl<'a> Standings<'a> {
-    pub fn new(ground: &'a Ground<'a>, c: usize, eyes: Option<&'a CloneEyes>, inquiry: &'a Inquiry<'a>) -> Self {
+    pub fn new(
+        ground: &'a Ground<'a>,
+        c: usize,
+        eyes: Option<&'a CloneEyes>,
+        inquiry: &'a Inquiry<'a>,
+    ) -> Self {
         let side = &ground.sides[c];
         let placements: Vec<Placement> = (0..side.registrations.len()).map(|r| ground.place(c, r)).collect();
-        let has_foreign = side.registrations.iter().zip(&placements).any(|(r, p)| is_foreign(r, p, ground.roots));
+        let has_foreign =
+            side.registrations.iter().zip(&placements).any(|(r, p)| is_foreign(r, p, ground.roots));
         let state = inquiry.state.and_then(|s| s.existing_clone_state(side.site.common_id).ok().flatten());
         Self { ground, c, eyes, inquiry, placements, state, has_foreign }
     }
@@ -50,7 +56,8 @@ impl<'a> Standings<'a> {
         let registration = &self.ground.sides[self.c].registrations[r];
         let marker = self.marker(registration);
         let mut placement = self.placements[r].clone();
-        if let (Placement::Absent { expected, proof, .. }, MarkerState::Ready(marker)) = (&mut placement, &marker)
+        if let (Placement::Absent { expected, proof, .. }, MarkerState::Ready(marker)) =
+            (&mut placement, &marker)
             && let Some(proven) = self.proven_by(marker, registration, expected)
         {
             *proof = AbsenceProof::Proven(proven);
@@ -83,7 +90,8 @@ impl<'a> Standings<'a> {
                     && LocalPath::new(checkout.pointer.target.as_bstr().to_path_lossy())
                         .is_none_or(|p| !self.ground.roots.iter().any(|root| p.is_beneath_or_at(root)));
                 let placement = if registered {
-                    let why = format!("it names the entry {}, which answers for another directory", escape(&name));
+                    let why =
+                        format!("it names the entry {}, which answers for another directory", escape(&name));
                     held(Code::LinksDisagree, why)
                 } else if foreign && !self.ground.sides[self.c].infers {
                     held(Code::OutsideVantage, format!("it names {}", checkout.pointer.target))
@@ -136,7 +144,12 @@ impl<'a> Standings<'a> {
         })
     }
 
-    fn ownership(&self, registration: &Registration, placement: &Placement, marker: &MarkerState) -> Ownership {
+    fn ownership(
+        &self,
+        registration: &Registration,
+        placement: &Placement,
+        marker: &MarkerState,
+    ) -> Ownership {
         let fact = match marker {
             MarkerState::Ready(_) => MarkerFact::Ready("treesweep/ready".to_owned()),
             other => match (self.other_marker(registration), other) {
@@ -157,7 +170,8 @@ impl<'a> Standings<'a> {
     }
 
     fn has_record(&self, registration: &Registration, marker: &MarkerState) -> bool {
-        let (MarkerState::Ready(marker), Some(state), Some(id)) = (marker, &self.state, registration.id) else {
+        let (MarkerState::Ready(marker), Some(state), Some(id)) = (marker, &self.state, registration.id)
+        else {
             return false;
         };
         marker::enrolment(state, &registration.name).ok().flatten().is_some_and(|e| e.matches(id, marker))
@@ -165,7 +179,12 @@ impl<'a> Standings<'a> {
 
     /// Absence, proven at the marker's own vantage: the recorded path is still the marker's, and the file system that it
     /// was on is mounted there.
-    fn proven_by(&self, marker: &Marker, registration: &Registration, expected: &LocalPath) -> Option<String> {
+    fn proven_by(
+        &self,
+        marker: &Marker,
+        registration: &Registration,
+        expected: &LocalPath,
+    ) -> Option<String> {
         let vantage = self.inquiry.state?.vantage().ok().flatten()?;
         let recorded = registration.recorded.as_ref().ok()?;
         let same_place = marker.vantage == vantage
@@ -185,7 +204,8 @@ impl<'a> Standings<'a> {
             Placement::Unregistered => None,
         };
         let branch = branch_of(registration);
-        let mut holds: Vec<Reason> = self.protected(registration.name.as_bstr(), branch, path).into_iter().collect();
+        let mut holds: Vec<Reason> =
+            self.protected(registration.name.as_bstr(), branch, path).into_iter().collect();
         let on_trunk = match (&registration.head, self.eyes) {
             (Ok(crate::git::registration::Head::Branch(full)), Some(eyes)) => eyes.is_trunk(full),
             _ => false,
@@ -225,9 +245,9 @@ impl<'a> Standings<'a> {
                 .collect()
         };
         let pointed = self.eyes.map(|e| e.pointed_at.as_slice()).unwrap_or_default();
-        pointed.iter().find(|(key, value)| places(key, value).iter().any(|p| p.is_beneath_or_at(path))).map(|(key, value)| {
-            Reason::new(Code::Referenced, format!("the clone's {key} is '{}'", escape(value)))
-        })
+        pointed.iter().find(|(key, value)| places(key, value).iter().any(|p| p.is_beneath_or_at(path))).map(
+            |(key, value)| Reason::new(Code::Referenced, format!("the clone's {key} is '{}'", escape(value))),
+        )
     }
 }
 
@@ -237,11 +257,14 @@ fn is_foreign(registration: &Registration, placement: &Placement, roots: &[Local
         Placement::Joined { by, .. } | Placement::Absent { by, .. } => {
             !matches!(by.kind, TranslationKind::Identity | TranslationKind::Relative)
         }
-        Placement::Held { .. } | Placement::Unregistered => registration.recorded.as_ref().is_ok_and(|recorded| {
-            let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
-            recorded.is_windows()
-                || recorded.is_absolute() && !local.is_some_and(|l| roots.iter().any(|r| l.is_beneath_or_at(r)))
-        }),
+        Placement::Held { .. } | Placement::Unregistered => {
+            registration.recorded.as_ref().is_ok_and(|recorded| {
+                let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
+                recorded.is_windows()
+                    || recorded.is_absolute()
+                        && !local.is_some_and(|l| roots.iter().any(|r| l.is_beneath_or_at(r)))
+            })
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::git::registration::{self, Pointer, Registration, registrations};
 use crate::survey::discover::{CloneSite, Field, Sighting};
 use crate::survey::join::{JoinSide, Joins, join};
 use crate::survey::placement::Ground;
-use crate::vantage::paths::LocalPath;
+use crate::vantage::paths::{EntryName, LocalPath};
 use crate::vantage::translate::{Place, Translator};
 
 /// Everything beneath the roots, with what translates its paths.
@@ -82,6 +82,14 @@ impl Terrain {
     /// Where things are, for `sides` and `joins` of this terrain.
     pub fn ground<'a>(&'a self, sides: &'a [JoinSide<'a>], joins: &'a Joins) -> Ground<'a> {
         Ground { roots: &self.roots, sides, checkouts: &self.field.checkouts, joins }
+    }
+
+    /// Where the checkout of entry `name` of clone `c` is, if they are joined.
+    pub fn checkout_of(&self, c: usize, name: &EntryName) -> Option<LocalPath> {
+        let sides = self.sides();
+        let joins = self.joins(&sides);
+        let r = sides[c].registrations.iter().position(|r| r.name == *name)?;
+        joins.joined.get(&(c, r)).map(|pair| self.field.checkouts[pair.checkout].path.clone())
     }
 
     /// Reads the registrations of clone `c` and every checkout's `.git` file once more.
