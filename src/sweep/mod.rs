@@ -15,6 +15,7 @@ pub mod marker;
 pub mod outcome;
 pub mod protect;
 pub mod record;
+pub mod remove;
 pub mod resume;
 pub mod trash;
 
