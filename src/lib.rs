@@ -10,6 +10,7 @@
 //! | [`survey`]    | walks clones, joins registrations to checkouts, gathers facts (reads only)           |
 //! | [`judge`]     | facts to verdicts and warrants: pure, no I/O, no clock, no environment               |
 //! | [`plan`]      | the plan as data                                                                      |
+//! | [`planning`]  | from what was judged to the plan                                                     |
 //! | [`sweep`]     | the only place that deletes                                                           |
 //! | [`report`]    | table, JSON, progress                                                                 |
 //! | [`cli`]       | the command line                                                                      |
@@ -22,6 +23,7 @@ pub mod engine;
 pub mod git;
 pub mod judge;
 pub mod plan;
+pub mod planning;
 pub mod report;
 pub mod state_dir;
 pub mod stop;

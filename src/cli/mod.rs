@@ -2,3 +2,5 @@
 
 pub mod args;
 pub mod exit;
+pub mod run;
+pub mod session;

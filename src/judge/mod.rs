@@ -9,6 +9,7 @@
 //! | `verdict`    | which question is next, the verdict, and the warrant              |
 //! | `reason`     | the stable codes                                                  |
 
+pub mod explain;
 pub mod facts;
 pub mod ownership;
 pub mod reason;

@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::sweep::record::RecordId;
 use crate::vantage::paths::EntryName;
 
-const PREFIX: &[u8] = b".treesweep-trash-";
+/// What every trash name starts with.
+pub const PREFIX: &[u8] = b".treesweep-trash-";
 
 /// `NAME_MAX` of every file system that git works on.
 const LONGEST: usize = 255;

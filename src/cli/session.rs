@@ -1,0 +1,289 @@
+//! What every command starts with: settings, roots, the world outside, and the terrain.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bstr::ByteSlice;
+
+use crate::beneath::Stamp;
+use crate::cli::args::Invocation;
+use crate::config::{ConfigError, Engines, Settings, Sources, resolve};
+use crate::engine::endpoints::{EndpointSources, EngineChoice};
+use crate::engine::world::{GatherError, GatherOptions, Gatherer, World};
+use crate::git::index::Depth;
+use crate::judge::rules::Policy;
+use crate::plan::Plan;
+use crate::planning::{self, Leftovers};
+use crate::state_dir::{StateDir, StateError};
+use crate::stop::Stop;
+use crate::survey::discover::{EnclosingClone, Root, Scope, discover, enclosing_clone};
+use crate::survey::examine::Inquiry;
+use crate::survey::holds::translators;
+use crate::survey::precious::{BadPattern, Precious};
+use crate::survey::run::{SurveyedClone, known_checkouts, survey};
+use crate::survey::terrain::Terrain;
+use crate::sweep::resume::pending;
+use crate::vantage::own_container::OwnContainer;
+use crate::vantage::paths::{LocalPath, escape};
+use crate::vantage::translate::{TranslationKind, Translator};
+
+/// How far around a clone is looked for checkouts and for clones that could be confused with it, when no root is named.
+const AROUND: usize = 3;
+
+/// Why a command can't begin.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Precious(#[from] BadPattern),
+    #[error("{path}: {why}")]
+    Root { path: String, why: String },
+    #[error("no clone is here, and the configuration names no roots; name a directory: treesweep plan ~/src")]
+    NoRoot,
+    #[error(transparent)]
+    World(#[from] GatherError),
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// The settings of one run and what they lead to.
+pub struct Session {
+    pub settings: Settings,
+    pub precious: Precious,
+    pub roots: Vec<Root>,
+    pub gatherer: Gatherer,
+    pub stop: Stop,
+    pub warnings: Vec<String>,
+}
+
+/// Everything that was seen, for one plan.
+pub struct Seen {
+    pub terrain: Terrain,
+    pub world: World,
+    pub policy: Policy,
+    pub clones: Vec<SurveyedClone>,
+    pub plan: Plan,
+}
+
+impl Session {
+    /// `subjects` are paths that a person named: without a root, the clones that they belong to are looked at.
+    pub fn begin(invocation: &Invocation, subjects: &[PathBuf]) -> Result<Self, SessionError> {
+        let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
+        let settings = resolved.settings;
+        let roots = roots(&settings, &invocation.cwd, subjects)?;
+        let patterns = settings.precious.patterns().iter().map(|p| p.value.as_str().to_owned());
+        let precious = Precious::new(patterns.collect::<Vec<_>>())?;
+        let choice = match &settings.engines.value {
+            Engines::Auto => EngineChoice::Auto,
+            Engines::None => EngineChoice::None,
+            Engines::Socket(path) => EngineChoice::Socket(path.clone()),
+        };
+        let bounds = roots.iter().map(|r| r.path.clone()).collect();
+        let mut options = GatherOptions::new(choice, EndpointSources::of_this_process(), bounds);
+        let ignored = settings.ignored_sockets.iter().map(|s| escape(s.value.as_os_str().as_bytes()));
+        options.ignore = ignored.collect();
+        let stop = match &settings.time_limit {
+            Some(limit) => Stop::at(Instant::now() + limit.value),
+            None => Stop::never(),
+        };
+        Ok(Self {
+            settings,
+            precious,
+            roots,
+            gatherer: Gatherer::new(options),
+            stop,
+            warnings: resolved.warnings,
+        })
+    }
+
+    /// Looks at everything and judges it.
+    pub fn look(&self, state: Option<&StateDir>, thorough: bool) -> Result<Seen, SessionError> {
+        let (world, field) = std::thread::scope(|scope| {
+            let walking = scope.spawn(|| discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop));
+            let world = self.gatherer.gather();
+            (world, walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let world = world?;
+        let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
+        let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
+        let policy = self.policy();
+        let known = known_checkouts(&terrain);
+        let inquiry = Inquiry {
+            settings: &self.settings,
+            precious: &self.precious,
+            world: &world,
+            state,
+            policy: &policy,
+            depth: Depth::Plan,
+            thorough,
+            known_checkouts: &known,
+            stop: &self.stop,
+        };
+        let clones = survey(&terrain, &inquiry);
+        let leftovers = leftovers(&terrain, &clones, state);
+        let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
+        plan.warnings.splice(0..0, self.warnings.iter().cloned());
+        Ok(Seen { terrain, world, policy, clones, plan })
+    }
+
+    /// The translations for one clone, best first: identity, containers, labels, the user's maps.
+    pub fn translators(&self, site: &crate::survey::discover::CloneSite, world: &World) -> Vec<Translator> {
+        let mut all = vec![Translator::Identity];
+        if infers(world) {
+            all.extend(translators(site, world));
+        }
+        all.extend(self.settings.maps.iter().map(|map| Translator::Prefix {
+            kind: TranslationKind::Map,
+            from: map.value.container.clone(),
+            to: map.value.host.clone(),
+            evidence: format!("--map {}={}", map.value.container, map.value.host),
+        }));
+        all
+    }
+
+    /// The judge's policy, with the time of now.
+    pub fn policy(&self) -> Policy {
+        let seconds = |d: std::time::Duration| i64::try_from(d.as_secs()).unwrap_or(i64::MAX);
+        Policy {
+            now: now(),
+            idle: seconds(self.settings.idle.value),
+            unstarted_after: seconds(self.settings.unstarted_after.value),
+            going: Default::default(),
+        }
+    }
+
+    /// Threads for looking and for deleting.
+    pub fn jobs(&self) -> std::num::NonZeroUsize {
+        let default = || std::thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
+        self.settings.jobs.as_ref().map_or_else(default, |j| j.value)
+    }
+}
+
+/// The time, for ages.
+pub fn now() -> Stamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Stamp { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
+
+/// Inside a container that no engine answers for, only the own vantage is judged: what paths mean elsewhere can't be
+/// known there.
+fn infers(world: &World) -> bool {
+    match &world.own_container {
+        OwnContainer::No => true,
+        _ => world
+            .engines
+            .iter()
+            .flat_map(|e| &e.containers)
+            .any(|c| c.role == crate::engine::containers::Role::Own),
+    }
+}
+
+/// Interrupted removals and unknown trash, for each surveyed clone.
+fn leftovers(terrain: &Terrain, clones: &[SurveyedClone], state: Option<&StateDir>) -> Vec<Leftovers> {
+    let mut all: Vec<Leftovers> = clones
+        .iter()
+        .map(|clone| {
+            let site = &terrain.field.clones[clone.clone];
+            match state.map(|state| pending(state, site.common_id)) {
+                None => Leftovers::default(),
+                Some(Ok((interrupted, warnings))) => Leftovers { interrupted, unknown: Vec::new(), warnings },
+                Some(Err(error)) => Leftovers { warnings: vec![error.to_string()], ..Leftovers::default() },
+            }
+        })
+        .collect();
+    for trash in &terrain.field.trash {
+        let known = all.iter().flat_map(|l| &l.interrupted).any(|i| i.trash.as_ref() == Some(trash));
+        let holder = clones
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| {
+                let dir = &terrain.field.clones[c.clone].dir;
+                trash.is_beneath_or_at(dir)
+                    || dir.parent().is_some_and(|beside| trash.is_beneath_or_at(&beside))
+            })
+            .max_by_key(|(_, c)| terrain.field.clones[c.clone].dir.components().count());
+        if let (false, Some((at, _))) = (known, holder) {
+            all[at].unknown.push(trash.clone());
+        }
+    }
+    all
+}
+
+/// The roots of a run: those that were typed, else around the clones of `subjects`, else around the clone that the
+/// current directory is in, else the configured ones. All that any layer names are evidence against ambiguity.
+fn roots(settings: &Settings, cwd: &Path, subjects: &[PathBuf]) -> Result<Vec<Root>, SessionError> {
+    let mut roots = Vec::new();
+    for typed in &settings.roots.typed {
+        roots.push(Root { path: resolved(&typed.value)?, scope: Scope::All, depth: None });
+    }
+    if roots.is_empty() {
+        for subject in subjects {
+            roots.extend(around(subject)?);
+        }
+    }
+    if roots.is_empty() {
+        roots.extend(around(cwd)?);
+    }
+    if roots.is_empty() {
+        for configured in &settings.roots.configured {
+            roots.push(Root { path: resolved(&configured.value)?, scope: Scope::All, depth: None });
+        }
+    }
+    if roots.is_empty() {
+        return Err(SessionError::NoRoot);
+    }
+    for known in &settings.roots.known {
+        // A configured root that is not there (a disk, another machine) can hold nothing that could be confused.
+        if let Ok(path) = resolved(&known.value)
+            && !roots.iter().any(|r| path.is_beneath_or_at(&r.path) && r.depth.is_none())
+        {
+            roots.push(Root { path, scope: Scope::Evidence, depth: None });
+        }
+    }
+    Ok(roots)
+}
+
+/// Roots for the clone that `path` lies in: the directory that holds the clone, and the one that holds the checkout.
+fn around(path: &Path) -> Result<Vec<Root>, SessionError> {
+    let Ok(path) = resolved(path) else { return Ok(Vec::new()) };
+    let fail =
+        |why: &dyn std::fmt::Display| SessionError::Root { path: path.to_string(), why: why.to_string() };
+    let holding = |clone: LocalPath| Root {
+        path: clone.parent().unwrap_or_else(|| clone.clone()),
+        scope: Scope::Only(clone),
+        depth: Some(AROUND),
+    };
+    match enclosing_clone(&path).map_err(|e| fail(&e))? {
+        None => Ok(Vec::new()),
+        Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
+        Some(EnclosingClone::Checkout { dir, target }) => {
+            let base = crate::vantage::paths::RecordedPath::new(dir.as_bstr());
+            let beside = dir.parent().unwrap_or_else(|| dir.clone());
+            let around_checkout = |scope| Root { path: beside.clone(), scope, depth: Some(AROUND) };
+            let common = target.resolved_from(&base).and_then(|t| t.parent()?.parent());
+            let common = common.map(|c| PathBuf::from(c.as_bstr().to_path_lossy().as_ref()));
+            match common.and_then(|c| c.canonicalize().ok()).and_then(LocalPath::new) {
+                Some(common) => {
+                    let own_dir =
+                        matches!(common.file_name().map(|n| n.as_bytes()), Some(b".git" | b".bare"));
+                    let clone = if own_dir { common.parent().unwrap_or(common) } else { common };
+                    Ok(vec![holding(clone), around_checkout(Scope::Evidence)])
+                }
+                // The pointer is of another vantage: the clone is above the checkout, or beside it.
+                None => match enclosing_clone(&beside).map_err(|e| fail(&e))? {
+                    Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
+                    _ => Ok(vec![around_checkout(Scope::All)]),
+                },
+            }
+        }
+    }
+}
+
+fn resolved(path: &Path) -> Result<LocalPath, SessionError> {
+    let shown = || escape(path.as_os_str().as_bytes());
+    let real = path.canonicalize().map_err(|e| SessionError::Root { path: shown(), why: e.to_string() })?;
+    LocalPath::new(real)
+        .ok_or_else(|| SessionError::Root { path: shown(), why: "is not absolute".to_owned() })
+}
