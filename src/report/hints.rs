@@ -18,16 +18,17 @@ pub(super) fn render(plan: &Plan, view: &View) -> String {
     if hints.is_empty() {
         return String::new();
     }
-    let width = hints.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-    let does = hints.iter().map(|(_, does)| does.len()).max().unwrap_or(0);
-    let fits = view.style.width.is_none_or(|w| "  ".len() + width + "  # ".len() + does <= w);
+    let length = |hint: &Hint| hint.0.chars().count();
+    let longest = hints.iter().map(|(_, does)| does.len()).max().unwrap_or(0);
+    let room = view.style.width.map_or(usize::MAX, |width| width.saturating_sub("    # ".len() + longest));
+    let column = hints.iter().map(length).filter(|length| *length <= room).max().unwrap_or(0);
     let mut out = String::from("Next:\n");
-    for (command, does) in hints {
+    for hint in &hints {
         // A shell takes what follows `#` for a comment, so a whole line can be copied.
-        let does = view.style.dim(format!("# {does}"));
-        out.push_str(&match fits {
-            true => format!("  {command:width$}  {does}\n"),
-            false => format!("  {command}\n      {does}\n"),
+        let (command, comment) = (&hint.0, view.style.dim(format!("# {}", hint.1)));
+        out.push_str(&match length(hint) <= room {
+            true => format!("  {command:column$}  {comment}\n"),
+            false => format!("  {command}\n      {comment}\n"),
         });
     }
     out
