@@ -23,6 +23,7 @@ pub mod git;
 pub mod judge;
 pub mod plan;
 pub mod report;
+pub mod state_dir;
 pub mod stop;
 pub mod survey;
 pub mod sweep;

@@ -1,3 +1,13 @@
 //! Reading a clone through gix, isolated and with reduced trust. Nothing here runs a program or writes.
 
+pub mod content;
+pub mod convert;
+pub mod head;
+pub mod history;
+pub mod index;
+pub mod lfs;
 pub mod open;
+pub mod reflog;
+pub mod refs;
+pub mod registration;
+pub mod submodule;

@@ -1,1 +1,31 @@
 //! Walks clones, joins registrations to checkouts and gathers facts. Reads only.
+//!
+//! | file        | subject                                                                  |
+//! | ----------- | ------------------------------------------------------------------------ |
+//! | `discover`  | clones, checkouts and trash beneath the roots                            |
+//! | `terrain`   | all of that with registrations and translations                          |
+//! | `join`      | which registration and which checkout name each other                    |
+//! | `placement` | where each checkout is, and what keeps what is not joined                |
+//! | `absence`   | how far the absence of a path is proven                                  |
+//! | `standing`  | what is known before any costly question                                 |
+//! | `eyes`      | what is read once for a clone: refs, trunk, history                      |
+//! | `holds`     | what containers and processes hold                                       |
+//! | `walk`      | the one walk over a checkout                                             |
+//! | `orphan`    | whether a commit has an orphan's files                                   |
+//! | `examine`   | the questions about one worktree                                         |
+//! | `run`       | all clones of a run, and one worktree once more                          |
+
+pub mod absence;
+pub mod discover;
+pub mod disposable;
+pub mod examine;
+pub mod eyes;
+pub mod holds;
+pub mod join;
+pub mod orphan;
+pub mod placement;
+pub mod precious;
+pub mod run;
+pub mod standing;
+pub mod terrain;
+pub mod walk;

@@ -1,1 +1,95 @@
 //! The only place that deletes: it consumes warrants that only the judge mints.
+//!
+//! ```text
+//! thread of one clone:  Sweeper::enter  ->  Sweeper::resume  ->  (judge -> Sweeper::execute) for each candidate
+//! ```
+
+pub mod act;
+pub mod atomic;
+pub mod bytes;
+pub mod confine;
+mod execute;
+pub mod journal;
+pub mod lock;
+pub mod marker;
+pub mod outcome;
+pub mod protect;
+pub mod record;
+pub mod remove;
+pub mod resume;
+pub mod trash;
+
+use std::num::NonZeroUsize;
+
+use crate::beneath::Dir;
+use crate::git::open::Unreadable;
+use crate::judge::reason::Reason;
+use crate::judge::tree_facts::Fingerprint;
+use crate::state_dir::{CloneState, StateDir, StateError};
+use crate::stop::Stop;
+use crate::sweep::confine::Confinement;
+use crate::sweep::lock::{CloneLock, LockError};
+use crate::sweep::outcome::Progress;
+use crate::sweep::protect::Protected;
+use crate::vantage::paths::{FileId, LocalPath};
+
+/// What all removals of a run share.
+pub struct Sweeper<'a> {
+    pub state: &'a StateDir,
+    pub stop: &'a Stop,
+    /// Threads that delete at a time; with 1 every change is made on the calling thread.
+    pub jobs: NonZeroUsize,
+    pub progress: &'a dyn Progress,
+    /// What no removal may touch, whatever a warrant says.
+    pub protected: &'a Protected,
+}
+
+/// Questions that the sweep asks directly before it acts, answered by the rooms that can.
+pub struct Hooks<'a> {
+    /// The state of everything in a directory, as the warrant has it. It must open nothing for writing.
+    pub fingerprint: &'a dyn Fn(&Dir) -> Result<Fingerprint, Unreadable>,
+    /// Whether nothing outside this namespace holds the checkout that lies at this path now: a mount that only another
+    /// namespace sees is in the way of no rename, and `rmdir` of its mount point would detach it there.
+    pub world_still_allows: &'a dyn Fn(&LocalPath) -> Result<(), Reason>,
+}
+
+/// A clone under its lock, on the thread that is confined to it.
+#[derive(Debug)]
+pub struct LockedClone {
+    common: Dir,
+    common_id: FileId,
+    /// `None`: the disk was too full to make it.
+    state: Option<CloneState>,
+    _lock: CloneLock,
+    pub confinement: Confinement,
+}
+
+impl LockedClone {
+    pub fn common(&self) -> &Dir {
+        &self.common
+    }
+
+    pub fn state(&self) -> Option<&CloneState> {
+        self.state.as_ref()
+    }
+}
+
+/// Why a clone can't be swept at all.
+#[derive(Debug, thiserror::Error)]
+pub enum EnterError {
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("{path}: {why}")]
+    Unreadable { path: LocalPath, why: String },
+    #[error("the state directory {0} lies within the clone, where a container could write it")]
+    StateInReach(LocalPath),
+}
+
+impl EnterError {
+    /// The environment lacks what a sweep needs: exit code 3.
+    pub fn is_environment(&self) -> bool {
+        matches!(self, Self::Lock(LockError::Unsupported { .. }))
+    }
+}

@@ -65,6 +65,14 @@ impl RecordedPath {
         b.contains(&b'\\') || (b.len() >= 2 && b[0].is_ascii_alphabetic() && b[1] == b':')
     }
 
+    /// Backslashes as slashes, for paths that were written on Windows; others are left as they are.
+    pub fn slashed(&self) -> Self {
+        if !self.is_windows() {
+            return self.clone();
+        }
+        Self(self.0.iter().map(|b| if *b == b'\\' { b'/' } else { *b }).collect::<Vec<u8>>().into())
+    }
+
     /// The path without a last component `.git`, as git does for a worktree's `gitdir`.
     pub fn without_dot_git(&self) -> Self {
         match self.0.strip_suffix(b"/.git") {

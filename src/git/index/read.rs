@@ -1,0 +1,191 @@
+//! Reading the index file, with a shared index where it is split.
+
+use bstr::{BStr, BString};
+use gix::ObjectId;
+use gix::index::entry::{Flags, Mode, Stat};
+use gix::index::{State, decode};
+
+use crate::beneath::{Dir, Refused, Stamp};
+use crate::git::index::{Depth, Index, joined};
+use crate::git::open::{Unreadable, chain};
+use crate::vantage::paths::escape;
+
+/// The most bytes that are read of an index: some 10 million entries.
+const LIMIT: u64 = 2 << 30;
+
+/// Deeper trees than this are not followed: no path that git can check out has as many components.
+const DEEPEST: usize = 2048;
+
+/// The checked index of `git_dir`; `None` if it has none.
+pub(super) fn index(git_dir: &Dir, hash: gix::hash::Kind, depth: Depth) -> Result<Option<Index>, Unreadable> {
+    let (state, written) = match decoded(git_dir, "index", hash, depth, None)? {
+        Some(read) => read,
+        None => return Ok(None),
+    };
+    let cached_root = state
+        .tree()
+        .filter(|t| t.num_entries.is_some_and(|n| n as usize == state.entries().len()))
+        .map(|t| t.id);
+    let (state, cached_root) = match state.link() {
+        // Whatever the cached tree of a split index covers, it is not the entries that we just read.
+        Some(link) if !link.shared_index_checksum.is_null() => {
+            (joined_state(git_dir, &state, hash, depth)?, None)
+        }
+        _ => (state, cached_root),
+    };
+    check(&state)?;
+    Ok(Some(Index { state, written, cached_root }))
+}
+
+fn unreadable(git_dir: &Dir, name: &str, why: impl std::fmt::Display) -> Unreadable {
+    Unreadable::new(format_args!("{}/{name}: {why}", git_dir.path()))
+}
+
+fn decoded(
+    git_dir: &Dir,
+    name: &str,
+    hash: gix::hash::Kind,
+    depth: Depth,
+    expected_checksum: Option<ObjectId>,
+) -> Result<Option<(State, Stamp)>, Unreadable> {
+    let (file, meta) = match git_dir.file(name) {
+        Ok(opened) => opened,
+        Err(Refused::Absent) => return Ok(None),
+        Err(refused) => return Err(unreadable(git_dir, name, refused)),
+    };
+    if meta.size > LIMIT {
+        return Err(unreadable(git_dir, name, Refused::TooLarge { size: meta.size, limit: LIMIT }));
+    }
+    let mut bytes = Vec::with_capacity(meta.size as usize);
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, LIMIT + 1), &mut bytes)
+        .map_err(|e| unreadable(git_dir, name, e))?;
+    if depth == Depth::BeforeRemoval {
+        verify_checksum(&bytes, hash).map_err(|why| unreadable(git_dir, name, why))?;
+    }
+    // Threads would only cost: workers already run beside each other.
+    let options = decode::Options { thread_limit: Some(1), expected_checksum, ..decode::Options::default() };
+    // gix only passes the time on; what we compare with is the file's own.
+    let time = State::new(hash).timestamp();
+    let (state, _) =
+        State::from_bytes(&bytes, time, hash, options).map_err(|e| unreadable(git_dir, name, chain(&e)))?;
+    Ok(Some((state, meta.mtime)))
+}
+
+/// The trailer is the hash of all before it, or zeroes (`index.skipHash`).
+fn verify_checksum(bytes: &[u8], hash: gix::hash::Kind) -> Result<(), String> {
+    let Some(split) = bytes.len().checked_sub(hash.len_in_bytes()) else {
+        return Err("it is too short".into());
+    };
+    let (content, trailer) = bytes.split_at(split);
+    let trailer = ObjectId::from_bytes_or_panic(trailer);
+    if trailer.is_null() {
+        return Ok(());
+    }
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(content);
+    match hasher.try_finalize() {
+        Ok(actual) if actual == trailer => Ok(()),
+        Ok(_) => Err("its checksum does not match its content".into()),
+        Err(e) => Err(chain(&e)),
+    }
+}
+
+/// A split index joined with the shared one that it names (git's `merge_base_index`): the first entries replace those
+/// that the replace bitmap names, keeping their paths; the others are added; the delete bitmap drops shared ones.
+fn joined_state(
+    git_dir: &Dir,
+    split: &State,
+    hash: gix::hash::Kind,
+    depth: Depth,
+) -> Result<State, Unreadable> {
+    let bad = |why: &str| unreadable(git_dir, "index", format_args!("split index: {why}"));
+    let link = split.link().ok_or_else(|| bad("no link"))?;
+    let bitmaps = link.bitmaps.as_ref().ok_or_else(|| bad("no bitmaps"))?;
+    let name = format!("sharedindex.{}", link.shared_index_checksum);
+    let (shared, _) = decoded(git_dir, &name, hash, depth, Some(link.shared_index_checksum))?
+        .ok_or_else(|| bad("its shared index is missing"))?;
+    let count = shared.entries().len();
+    let (mut replaced, mut deleted) = (vec![false; count], vec![false; count]);
+    for (map, marks) in [(&bitmaps.replace, &mut replaced), (&bitmaps.delete, &mut deleted)] {
+        map.for_each_set_bit(|at| marks.get_mut(at).map(|mark| *mark = true))
+            .ok_or_else(|| bad("a bitmap names entries that the shared index lacks"))?;
+    }
+    let mut own = split.entries().iter();
+    let mut state = State::new(hash);
+    for (at, entry) in shared.entries().iter().enumerate() {
+        let path = entry.path(&shared);
+        if deleted[at] && replaced[at] {
+            return Err(bad("an entry is both replaced and deleted"));
+        }
+        if replaced[at] {
+            let by = own.next().ok_or_else(|| bad("a replacement is missing"))?;
+            if !by.path(split).is_empty() {
+                return Err(bad("a replacement has a path"));
+            }
+            state.dangerously_push_entry(by.stat, by.id, by.flags, by.mode, path);
+        } else if !deleted[at] {
+            state.dangerously_push_entry(entry.stat, entry.id, entry.flags, entry.mode, path);
+        }
+    }
+    for entry in own {
+        state.dangerously_push_entry(entry.stat, entry.id, entry.flags, entry.mode, entry.path(split));
+    }
+    state.sort_entries();
+    Ok(state)
+}
+
+/// Sees that entries are in order and of a kind that git writes; names are checked where they are used.
+fn check(state: &State) -> Result<(), Unreadable> {
+    state.verify_entries().map_err(|e| Unreadable::new(format_args!("index: {}", chain(&e))))?;
+    for entry in state.entries() {
+        let path = entry.path(state);
+        let known = matches!(
+            entry.mode,
+            Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK | Mode::COMMIT | Mode::DIR
+        );
+        // Only a directory of a sparse index ends in a slash, and it is left out by definition.
+        let sparse = entry.mode == Mode::DIR;
+        let flagged =
+            entry.flags.contains(Flags::SKIP_WORKTREE) && !entry.flags.intersects(Flags::STAGE_MASK);
+        if !known || sparse != path.ends_with(b"/") || (sparse && !flagged) {
+            return Err(Unreadable::new(format_args!(
+                "index: the entry `{}` is of a kind that git does not write",
+                escape(path)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// All files of `tree` as entries below `prefix`, left out by sparse checkout.
+pub(super) fn of_tree(repo: &gix::Repository, tree: ObjectId, prefix: &BStr) -> Result<Index, Unreadable> {
+    let mut index = Index::empty(repo.object_hash());
+    let mut pending = vec![(tree, BString::from(prefix), 0)];
+    while let Some((id, prefix, depth)) = pending.pop() {
+        if depth > DEEPEST {
+            return Err(Unreadable::new(format_args!("tree {tree}: it is deeper than {DEEPEST} levels")));
+        }
+        let found =
+            repo.find_tree(id).map_err(|e| Unreadable::new(format_args!("tree {id}: {}", chain(&e))))?;
+        for entry in found.iter() {
+            let entry = entry.map_err(|e| Unreadable::new(format_args!("tree {id}: {}", chain(&e))))?;
+            let mut path = joined(prefix.as_ref(), entry.filename());
+            let kind = entry.mode().kind();
+            if kind == gix::object::tree::EntryKind::Tree {
+                path.push(b'/');
+                pending.push((entry.object_id(), path, depth + 1));
+                continue;
+            }
+            index.state.dangerously_push_entry(
+                Stat::default(),
+                entry.object_id(),
+                Flags::SKIP_WORKTREE,
+                Mode::from(kind),
+                path.as_ref(),
+            );
+        }
+    }
+    index.state.sort_entries();
+    check(&index.state)?;
+    Ok(index)
+}

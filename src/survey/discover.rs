@@ -1,0 +1,335 @@
+//! Finds clones, checkouts and our own trash beneath the roots. Symlinked directories are not followed.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice;
+use walkdir::WalkDir;
+
+use crate::beneath::{self, Dir, Kind, Refused};
+use crate::git::registration::Pointer;
+use crate::stop::Stop;
+use crate::vantage::paths::{FileId, LocalPath, RecordedPath, escape};
+
+/// Most bytes of a `.git` file.
+const DOT_GIT_FILE: u64 = 16 << 10;
+
+/// A directory that bounds everything that is read as evidence, written or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Resolved: it has no symlink.
+    pub path: LocalPath,
+    /// Only clones beneath these directories are swept; the others beneath the root are evidence.
+    pub scope: Scope,
+    /// How many levels below the root are walked; the clones in scope are always walked whole.
+    pub depth: Option<usize>,
+}
+
+/// Which of the clones beneath a root are to be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    /// The one that this directory belongs to.
+    Only(LocalPath),
+    /// None: its clones are evidence against ambiguity.
+    Evidence,
+}
+
+/// What lies beneath the roots.
+#[derive(Debug, Default)]
+pub struct Field {
+    pub clones: Vec<CloneSite>,
+    pub checkouts: Vec<Sighting>,
+    /// Directories that bear the name of our trash.
+    pub trash: Vec<LocalPath>,
+    pub warnings: Vec<String>,
+}
+
+/// A clone, with its common directory held open.
+#[derive(Debug)]
+pub struct CloneSite {
+    /// The directory that a person would call the clone.
+    pub dir: LocalPath,
+    pub common: Dir,
+    pub common_id: FileId,
+    /// Where its main worktree is, or would be: the directory with its `.git`.
+    pub main_worktree: Option<LocalPath>,
+    /// The root that it lies beneath.
+    pub root: LocalPath,
+    /// Its common directory lies outside of every root.
+    pub outside: bool,
+    /// To be judged, not only evidence.
+    pub in_scope: bool,
+}
+
+/// A directory whose `.git` file points at an administrative entry.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    pub path: LocalPath,
+    pub id: FileId,
+    pub pointer: Pointer,
+}
+
+impl CloneSite {
+    /// Git's name for it in messages and for sorting.
+    pub fn common_path(&self) -> &LocalPath {
+        self.common.path()
+    }
+}
+
+/// Walks all `roots`; what can't be read is a warning, and the walk goes on.
+pub fn discover(roots: &[Root], trash_prefix: &[u8], stop: &Stop) -> Field {
+    let mut walk = Walk { roots, field: Field::default(), by_common: HashMap::new(), trash_prefix };
+    for root in roots {
+        match &root.scope {
+            Scope::Only(clone) => {
+                walk.tree(root, clone.as_path(), None, None, stop);
+                walk.tree(root, root.path.as_path(), root.depth, Some(clone.as_path()), stop);
+            }
+            _ => walk.tree(root, root.path.as_path(), root.depth, None, stop),
+        }
+    }
+    walk.finish()
+}
+
+struct Walk<'a> {
+    roots: &'a [Root],
+    field: Field,
+    /// Where in `field.clones` the clone of this common directory is.
+    by_common: HashMap<FileId, usize>,
+    trash_prefix: &'a [u8],
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, root: &Root, start: &Path, depth: Option<usize>, skip: Option<&Path>, stop: &Stop) {
+        let mut entries =
+            WalkDir::new(start).follow_links(false).max_depth(depth.unwrap_or(usize::MAX)).into_iter();
+        let mut bare: Option<PathBuf> = None;
+        while let Some(entry) = entries.next() {
+            if stop.is_set() {
+                self.field
+                    .warnings
+                    .push(format!("{}: the time was up before it was walked whole", root.path));
+                return;
+            }
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.warn_unreadable(&error);
+                    continue;
+                }
+            };
+            let (path, name, kind) = (entry.path(), entry.file_name().as_bytes(), entry.file_type());
+            let parent = path.parent();
+            if entry.depth() > 0 && bare.is_some() && parent == bare.as_deref() || Some(path) == skip {
+                skip_this(&mut entries, kind.is_dir());
+            } else if name == b".git" && entry.depth() > 0 {
+                if let Some(parent) = parent {
+                    self.dot_git(root, parent, kind);
+                }
+                skip_this(&mut entries, kind.is_dir());
+            } else if kind.is_dir() && name.starts_with(self.trash_prefix) {
+                self.field.trash.extend(LocalPath::new(path));
+                entries.skip_current_dir();
+            } else if matches!(name, b"HEAD" | b"objects" | b"refs") && entry.depth() > 0 {
+                if let Some(parent) = parent.filter(|p| is_git_dir(p)) {
+                    self.bare_clone(root, parent);
+                    bare = Some(parent.to_owned());
+                    skip_this(&mut entries, kind.is_dir());
+                }
+            }
+        }
+    }
+
+    fn warn_unreadable(&mut self, error: &walkdir::Error) {
+        let path = error.path().map(|p| escape(p.as_os_str().as_bytes())).unwrap_or_default();
+        let why = error.io_error().map_or_else(|| error.to_string(), |e| e.to_string());
+        self.field.warnings.push(format!("{path}: could not be read, what lies in it is not known: {why}"));
+    }
+
+    /// `.git` in the directory `at`: a clone's, a checkout's, or neither.
+    fn dot_git(&mut self, root: &Root, at: &Path, kind: std::fs::FileType) {
+        let Some(at) = LocalPath::new(at) else { return };
+        if kind.is_dir() {
+            self.clone(root, &at, at.as_path().join(".git"), Some(at.clone()));
+            self.module_clones(root, &at.as_path().join(".git/modules"));
+        } else if kind.is_symlink() {
+            match at.as_path().join(".git").canonicalize() {
+                Ok(target) if target.is_dir() => self.clone(root, &at, target, Some(at.clone())),
+                Ok(_) => {}
+                Err(error) => {
+                    self.field.warnings.push(format!("{at}/.git: this symlink can't be followed: {error}"))
+                }
+            }
+        } else if kind.is_file() {
+            self.dot_git_file(root, &at);
+        }
+    }
+
+    fn dot_git_file(&mut self, root: &Root, at: &LocalPath) {
+        let read = Dir::open(at).and_then(|dir| Ok((dir.read(".git", DOT_GIT_FILE)?, dir.own_meta()?.id)));
+        let (bytes, id) = match read {
+            Ok(read) => read,
+            Err(refused) => {
+                self.field.warnings.push(format!("{at}/.git: could not be read: {refused}"));
+                return;
+            }
+        };
+        let Some(pointer) = Pointer::parse(&bytes) else {
+            self.field
+                .warnings
+                .push(format!("{at}/.git: is not what git writes, so nothing is known of this directory"));
+            return;
+        };
+        if pointer.entry.is_some() {
+            self.field.checkouts.push(Sighting { path: at.clone(), id, pointer });
+            return;
+        }
+        // A separate git directory, a submodule's, or a bare clone beside; one that isn't here is another vantage's.
+        let base = RecordedPath::new(at.as_bstr());
+        let target =
+            pointer.target.resolved_from(&base).map(|t| PathBuf::from(OsStr::from_bytes(t.as_bstr())));
+        if let Some(target) = target.and_then(|t| t.canonicalize().ok()).filter(|t| is_git_dir(t)) {
+            self.clone(root, at, target, Some(at.clone()));
+        }
+    }
+
+    /// Submodules keep their repositories here, with worktrees of their own perhaps, checked out or not.
+    fn module_clones(&mut self, root: &Root, modules: &Path) {
+        let mut dirs = WalkDir::new(modules).follow_links(false).max_depth(8).into_iter();
+        while let Some(Ok(entry)) = dirs.next() {
+            if entry.file_type().is_dir() && is_git_dir(entry.path()) {
+                self.bare_clone(root, entry.path());
+                let nested = entry.path().join("modules");
+                dirs.skip_current_dir();
+                if nested.is_dir() {
+                    self.module_clones(root, &nested);
+                }
+            }
+        }
+    }
+
+    fn bare_clone(&mut self, root: &Root, dir: &Path) {
+        if let Some(at) = LocalPath::new(dir) {
+            self.clone(root, &at, dir.to_owned(), None);
+        }
+    }
+
+    fn clone(&mut self, root: &Root, at: &LocalPath, common: PathBuf, main_worktree: Option<LocalPath>) {
+        let Some(common) = LocalPath::new(common) else { return };
+        if !is_git_dir(common.as_path()) {
+            return;
+        }
+        let opened = Dir::open(&common).and_then(|dir| Ok((dir.own_meta()?.id, dir)));
+        let (common_id, dir) = match opened {
+            Ok(opened) => opened,
+            Err(refused) => {
+                self.field.warnings.push(format!("{common}: this clone could not be opened: {refused}"));
+                return;
+            }
+        };
+        let in_scope = match &root.scope {
+            Scope::All => true,
+            Scope::Only(only) => only == at || only.as_path() == common.as_path(),
+            Scope::Evidence => false,
+        };
+        let outside = !self.roots.iter().any(|r| common.is_beneath_or_at(&r.path));
+        let found = CloneSite {
+            dir: at.clone(),
+            common: dir,
+            common_id,
+            main_worktree,
+            root: root.path.clone(),
+            outside,
+            in_scope,
+        };
+        match self.by_common.get(&common_id) {
+            None => {
+                self.by_common.insert(common_id, self.field.clones.len());
+                self.field.clones.push(found);
+            }
+            Some(&known) => self.field.clones[known].seen_again(found),
+        }
+    }
+
+    fn finish(mut self) -> Field {
+        self.field.clones.sort_by(|a, b| a.dir.cmp(&b.dir));
+        self.field.checkouts.sort_by(|a, b| a.path.cmp(&b.path));
+        self.field.checkouts.dedup_by(|a, b| a.path == b.path);
+        self.field.trash.sort();
+        self.field.trash.dedup();
+        self.field.warnings.dedup();
+        self.field
+    }
+}
+
+impl CloneSite {
+    /// The same common directory was met another way: bare and through the `.git` file beside it, or under two roots.
+    fn seen_again(&mut self, other: CloneSite) {
+        let only_bare = self.dir == *self.common.path() && other.dir != *other.common.path();
+        if only_bare {
+            self.dir = other.dir;
+            self.root = other.root;
+        }
+        if self.main_worktree.is_none() {
+            self.main_worktree = other.main_worktree;
+        }
+        self.in_scope |= other.in_scope;
+    }
+}
+
+fn skip_this(entries: &mut walkdir::IntoIter, is_dir: bool) {
+    if is_dir {
+        entries.skip_current_dir();
+    }
+}
+
+/// What git asks of a git directory (`is_git_directory`): `HEAD`, `objects` and `refs`.
+pub fn is_git_dir(path: &Path) -> bool {
+    let kind =
+        |name: &str| LocalPath::new(path.join(name)).and_then(|p| beneath::lstat(&p).ok()).map(|m| m.kind);
+    kind("objects") == Some(Kind::Directory)
+        && kind("refs") == Some(Kind::Directory)
+        && matches!(kind("HEAD"), Some(Kind::File | Kind::Symlink))
+}
+
+/// The clone that `start` lies in: the nearest directory at or above it with a `.git`, or a bare clone.
+///
+/// # Errors
+/// A `.git` file that can't be read.
+pub fn enclosing_clone(start: &LocalPath) -> Result<Option<EnclosingClone>, Refused> {
+    let mut at = Some(start.clone());
+    while let Some(dir) = at {
+        if is_git_dir(dir.as_path()) {
+            // Inside of `<clone>/.git`, or a bare clone.
+            let dot_git = dir.file_name() == Some(b".git".as_bstr());
+            let clone = if dot_git { dir.parent().unwrap_or(dir) } else { dir };
+            return Ok(Some(EnclosingClone::Clone(clone)));
+        }
+        match LocalPath::new(dir.as_path().join(".git")).map(|p| beneath::lstat(&p)) {
+            Some(Ok(meta)) if meta.kind == Kind::File => {
+                let pointer = Pointer::parse(&Dir::open(&dir)?.read(".git", DOT_GIT_FILE)?);
+                return Ok(Some(match pointer {
+                    Some(Pointer { entry: Some(_), target }) => EnclosingClone::Checkout { dir, target },
+                    _ => EnclosingClone::Clone(dir),
+                }));
+            }
+            Some(Ok(_)) => return Ok(Some(EnclosingClone::Clone(dir))),
+            _ => at = dir.parent(),
+        }
+    }
+    Ok(None)
+}
+
+/// What a directory was found to lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnclosingClone {
+    Clone(LocalPath),
+    /// A linked worktree's checkout, and where its `.git` file points.
+    Checkout {
+        dir: LocalPath,
+        target: RecordedPath,
+    },
+}

@@ -1,0 +1,332 @@
+//! Gathers the facts of one worktree, question by question, as the judge asks for them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use crate::beneath::{self, Dir, Stamp};
+use crate::config::Settings;
+use crate::engine::world::World;
+use crate::git::head::head_facts;
+use crate::git::history::Reach;
+use crate::git::index::{self, Depth, Index};
+use crate::git::open::{Unreadable, open_clone, open_entry};
+use crate::git::refs::short;
+use crate::git::registration::{Head, Registration};
+use crate::git::submodule::modules_facts;
+use crate::judge::facts::{
+    ActivityFacts, Asked, Facts, HeadFacts, HistoryFacts, OrphanMatch, Placement, Question, Subject,
+};
+use crate::judge::rules::Policy;
+use crate::judge::tree_facts::{Fingerprint, IndexFacts, TreeFacts};
+use crate::judge::verdict::{self, Judgement};
+use crate::state_dir::StateDir;
+use crate::stop::Stop;
+use crate::survey::discover::CloneSite;
+use crate::survey::eyes::{CloneEyes, History, Worktree};
+use crate::survey::holds::holds;
+use crate::survey::orphan;
+use crate::survey::precious::Precious;
+use crate::survey::standing::Standings;
+use crate::survey::walk::{self, Thoroughness, fingerprint_of};
+use crate::vantage::paths::{FileId, LocalPath};
+
+/// What a run asks with; the same for all its worktrees.
+pub struct Inquiry<'a> {
+    pub settings: &'a Settings,
+    pub precious: &'a Precious,
+    pub world: &'a World,
+    pub state: Option<&'a StateDir>,
+    pub policy: &'a Policy,
+    /// How sure the answers have to be: a removal asks the whole comparison.
+    pub depth: Depth,
+    /// All questions, whatever the first ones answer.
+    pub thorough: bool,
+    pub known_checkouts: &'a HashSet<FileId>,
+    pub stop: &'a Stop,
+}
+
+/// A worktree's facts and the verdict on them.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    pub facts: Facts,
+    pub judgement: Judgement,
+}
+
+/// Everything that the questions about one clone's worktrees need.
+pub struct Examiner<'a> {
+    pub site: &'a CloneSite,
+    pub eyes: &'a CloneEyes,
+    pub history: &'a History,
+    pub standings: &'a Standings<'a>,
+    pub inquiry: &'a Inquiry<'a>,
+}
+
+/// What the first, cheap part leaves for the second.
+pub struct HalfExamined {
+    facts: Facts,
+    registration: Option<Registration>,
+}
+
+impl<'a> Examiner<'a> {
+    /// Asks what needs the clone's shared history: everything before the index. Not for several threads at once.
+    pub fn begin(&self, r: usize, registration: &Registration, reach: &mut Reach<'_>) -> HalfExamined {
+        let standing = self.standings.of_registration(r);
+        let subject = Subject::Registered {
+            name: registration.name.clone(),
+            id: registration.id,
+            recorded: registration.recorded.clone().ok(),
+        };
+        let mut facts = Facts::new(subject, standing);
+        if self.inquiry.depth == Depth::BeforeRemoval {
+            facts.entry_fingerprint = self.entry_fingerprint(registration);
+        }
+        while let Some(question) = self.next(&facts).filter(|q| *q < Question::Index) {
+            match question {
+                Question::Standing => break,
+                Question::Liveness => self.liveness(&mut facts),
+                Question::Head => facts.head = asked(self.head(registration, reach)),
+                Question::History => facts.history = asked(self.history(&facts, registration, reach)),
+                Question::Activity => facts.activity = asked(self.activity(&facts, Some(registration))),
+                Question::Index | Question::Tree => {}
+            }
+        }
+        HalfExamined { facts, registration: Some(registration.clone()) }
+    }
+
+    /// The same for a checkout without a registration.
+    pub fn begin_orphan(&self, w: usize) -> HalfExamined {
+        let mut facts = self.standings.of_orphan(w);
+        while let Some(question) = self.next(&facts).filter(|q| *q < Question::Index) {
+            match question {
+                Question::Liveness => self.liveness(&mut facts),
+                Question::Activity => facts.activity = asked(self.activity(&facts, None)),
+                _ => break,
+            }
+        }
+        HalfExamined { facts, registration: None }
+    }
+
+    fn next(&self, facts: &Facts) -> Option<Question> {
+        verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
+    }
+
+    fn liveness(&self, facts: &mut Facts) {
+        facts.liveness = Asked::Answered(holds(facts, self.site, self.inquiry));
+    }
+
+    fn entry_fingerprint(&self, registration: &Registration) -> Option<Fingerprint> {
+        let entry = held_entry(self.site, registration).ok()?;
+        fingerprint_of(&entry, self.inquiry.stop).ok()
+    }
+
+    fn head(&self, registration: &Registration, reach: &mut Reach<'_>) -> Result<HeadFacts, Unreadable> {
+        let entry = held_entry(self.site, registration)?;
+        let head = registration.head.as_ref().map_err(Clone::clone)?;
+        head_facts(&self.eyes.repo, &entry, head, &self.eyes.refs, reach)
+    }
+
+    fn history(
+        &self,
+        facts: &Facts,
+        registration: &Registration,
+        reach: &mut Reach<'_>,
+    ) -> Result<HistoryFacts, Unreadable> {
+        let head = facts.head.answer().ok_or_else(|| Unreadable::new("its HEAD is not known"))?;
+        let worktree = Worktree {
+            site: self.site,
+            entry: &held_entry(self.site, registration)?,
+            registration,
+            head,
+            enrolled: self.standings.enrolled_at(registration),
+            branch_may_go: facts.standing.ownership.is_owned(),
+        };
+        let removing = self.inquiry.depth == Depth::BeforeRemoval;
+        self.history.ask(self.eyes, &worktree, removing.then_some(reach))
+    }
+
+    /// The newest of what git writes when something is done in a worktree, and of the checkout's top directory.
+    fn activity(
+        &self,
+        facts: &Facts,
+        registration: Option<&Registration>,
+    ) -> Result<ActivityFacts, Unreadable> {
+        let mut seen: Vec<(Stamp, String)> = Vec::new();
+        if let Some(registration) = registration {
+            seen.extend(registration.touched.map(|at| (at, "its HEAD, index or reflog".to_owned())));
+            if let Ok(Head::Branch(branch)) = &registration.head {
+                let mut path = BString::from("logs/");
+                path.extend_from_slice(branch);
+                match self.site.common.meta(path.to_path_lossy().as_ref()) {
+                    Ok(meta) => seen.push((meta.mtime, "its branch's reflog".to_owned())),
+                    Err(beneath::Refused::Absent) => {}
+                    Err(refused) => return Err(Unreadable(format!("{path}: {refused}"))),
+                }
+            }
+        }
+        match (&facts.standing.placement, &facts.subject) {
+            (Placement::Joined { seen: meta, .. }, _) | (_, Subject::Orphan { seen: Some(meta), .. }) => {
+                seen.push((meta.mtime, "its directory".to_owned()));
+            }
+            _ => {}
+        }
+        Ok(ActivityFacts { last: seen.into_iter().max() })
+    }
+}
+
+/// Asks the second, costly part. It shares nothing that can be written, so that several threads may finish at once.
+#[derive(Clone, Copy)]
+pub struct Finisher<'a> {
+    pub site: &'a CloneSite,
+    pub inquiry: &'a Inquiry<'a>,
+}
+
+impl Finisher<'_> {
+    /// Asks the index and the walk, and judges.
+    pub fn finish(&self, half: HalfExamined) -> Examined {
+        let HalfExamined { mut facts, registration } = half;
+        let mut opened: Option<(Dir, gix::Repository, Arc<Index>)> = None;
+        while let Some(question) = self.next(&facts) {
+            match (question, &registration) {
+                (Question::Index, Some(registration)) => match self.index(&facts, registration) {
+                    Ok((answer, dir, repo, index)) => {
+                        facts.modules = modules_facts(&dir);
+                        opened = Some((dir, repo, index));
+                        facts.index = Asked::Answered(answer);
+                    }
+                    Err(why) => facts.index = Asked::Failed(why.0),
+                },
+                (Question::Tree, Some(_)) => {
+                    facts.tree = match &opened {
+                        Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
+                        None => Asked::Failed(
+                            "its index could not be read, so its files were not compared".into(),
+                        ),
+                    }
+                }
+                (Question::Tree, None) => self.orphan_tree(&mut facts),
+                _ => break,
+            }
+        }
+        let judgement = verdict::judge(&facts, self.inquiry.policy);
+        Examined { facts, judgement }
+    }
+
+    fn next(&self, facts: &Facts) -> Option<Question> {
+        verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn index(
+        &self,
+        facts: &Facts,
+        registration: &Registration,
+    ) -> Result<(IndexFacts, Dir, gix::Repository, Arc<Index>), Unreadable> {
+        let entry = held_entry(self.site, registration)?;
+        let repo = open_entry(&self.site.common, &entry)?;
+        let tip = facts.head.answer().and_then(|h| h.tip);
+        let tree = match tip {
+            Some(tip) => {
+                let commit = repo.find_commit(tip).map_err(|e| Unreadable(format!("commit {tip}: {e}")))?;
+                Some(commit.tree_id().map_err(|e| Unreadable(format!("commit {tip}: {e}")))?.detach())
+            }
+            None => None,
+        };
+        let (answer, index) = index::index_facts(&entry, &repo, tree, self.inquiry.depth)?;
+        Ok((answer, entry, repo, Arc::new(index)))
+    }
+
+    fn tree(
+        &self,
+        facts: &Facts,
+        entry: &Dir,
+        repo: &gix::Repository,
+        index: &Arc<Index>,
+    ) -> Result<TreeFacts, Unreadable> {
+        let Placement::Joined { path, seen, .. } = &facts.standing.placement else {
+            return Err(Unreadable::new("it has no directory"));
+        };
+        let dir = held_checkout(path, seen.id)?;
+        let checkout =
+            walk::Checkout { dir: &dir, entry, common: &self.site.common, repo, index: Arc::clone(index) };
+        let main = self.main_worktree();
+        Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
+    }
+
+    fn orphan_tree(&self, facts: &mut Facts) {
+        let Subject::Orphan { path, seen: Some(seen), .. } = &facts.subject else {
+            facts.tree = Asked::Failed("it could not be looked at".to_owned());
+            return;
+        };
+        let main = self.main_worktree();
+        let found = held_checkout(path, seen.id).and_then(|dir| {
+            let repo = open_clone(&self.site.common)?;
+            orphan::match_orphan(&dir, &repo, &self.walk_options(main.as_ref()))
+        });
+        match found {
+            Ok((matched, tree)) => {
+                facts.orphan_match = Some(matched);
+                facts.tree = Asked::Answered(tree);
+            }
+            Err(why) => {
+                facts.orphan_match = Some(OrphanMatch::Differs { why: why.0.clone() });
+                facts.tree = Asked::Failed(why.0);
+            }
+        }
+    }
+
+    fn main_worktree(&self) -> Option<Dir> {
+        self.site.main_worktree.as_ref().and_then(|path| Dir::open(path).ok())
+    }
+
+    fn walk_options<'b>(&'b self, main: Option<&'b Dir>) -> walk::Options<'b> {
+        walk::Options {
+            depth: self.inquiry.depth,
+            thoroughness: match self.inquiry.thorough {
+                true => Thoroughness::Everything,
+                false => Thoroughness::UntilFirstHold,
+            },
+            known_checkouts: self.inquiry.known_checkouts,
+            main_worktree: main,
+            precious: self.inquiry.precious,
+            stop: self.inquiry.stop,
+        }
+    }
+}
+
+/// The administrative entry, if it still is the one that was read.
+fn held_entry(site: &CloneSite, registration: &Registration) -> Result<Dir, Unreadable> {
+    let worktrees = site.common.dir("worktrees").map_err(Unreadable::new)?;
+    let dir = worktrees.dir(registration.name.as_os_str()).map_err(Unreadable::new)?;
+    let id = dir.own_meta().map_err(Unreadable::new)?.id;
+    match Some(id) == registration.id {
+        true => Ok(dir),
+        false => Err(Unreadable(format!("{}: was replaced while it was looked at", dir.path()))),
+    }
+}
+
+/// The directory at `path`, if it still is the one that was seen.
+fn held_checkout(path: &LocalPath, id: FileId) -> Result<Dir, Unreadable> {
+    let dir = Dir::open(path).map_err(|e| Unreadable(format!("{path}: {e}")))?;
+    let now = dir.own_meta().map_err(|e| Unreadable(format!("{path}: {e}")))?.id;
+    match now == id {
+        true => Ok(dir),
+        false => Err(Unreadable(format!("{path}: was replaced while it was looked at"))),
+    }
+}
+
+fn asked<T>(answer: Result<T, Unreadable>) -> Asked<T> {
+    match answer {
+        Ok(answer) => Asked::Answered(answer),
+        Err(why) => Asked::Failed(why.0),
+    }
+}
+
+/// The short name of the branch that a registration's HEAD is on.
+pub fn branch_of(registration: &Registration) -> Option<&bstr::BStr> {
+    match &registration.head {
+        Ok(Head::Branch(name)) => Some(short(name.as_bstr())),
+        _ => None,
+    }
+}

@@ -1,0 +1,216 @@
+//! One walk over a checkout that answers everything that is asked of its files: what differs from the index, what git
+//! does not know, repositories and mounts inside, ignored files worth keeping, sizes, whether all of it can be deleted,
+//! and a fingerprint of the whole.
+//!
+//! Workers take directories from a shared queue. Each directory is opened relative to its parent's handle, beneath it,
+//! without symlinks and on the same mount; each name is looked at once, and merged with the index's entries of that
+//! directory. What the user's own git configuration or the repository's would hide (`status.showUntrackedFiles`,
+//! `core.excludesFile`, `submodule.*.ignore`, caches of untracked files, fsmonitor) is never asked.
+
+mod deletable;
+mod directory;
+mod file;
+mod findings;
+mod fingerprint;
+mod handle;
+mod listing;
+mod rules;
+mod tracked;
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bstr::{BStr, BString};
+
+use crate::beneath::{Dir, Meta};
+use crate::git::convert::Settings;
+use crate::git::index::{Depth, Index};
+use crate::git::open::{Unreadable, read_optional};
+use crate::judge::tree_facts::TreeFacts;
+use crate::stop::Stop;
+use crate::survey::precious::Precious;
+use crate::vantage::paths::FileId;
+
+pub use deletable::{Powers, hold_of_parent};
+pub use findings::{Finding, Observer};
+pub use fingerprint::{Unfinished, fingerprint_of};
+
+use directory::{Job, Zone};
+use findings::Found;
+use rules::Rules;
+
+/// What is walked.
+#[derive(Debug)]
+pub struct Checkout<'a> {
+    /// Its top directory, which holds the `.git` file.
+    pub dir: &'a Dir,
+    /// The administrative entry, whose `modules` are the repositories of submodules.
+    pub entry: &'a Dir,
+    /// The clone's common directory: `info/exclude` and `info/attributes` are read there.
+    pub common: &'a Dir,
+    /// The entry, opened.
+    pub repo: &'a gix::Repository,
+    pub index: Arc<Index>,
+}
+
+/// When the walk ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// At the first finding that keeps the checkout; the facts are not complete then.
+    UntilFirstHold,
+    Everything,
+}
+
+/// How it is walked.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    pub depth: Depth,
+    pub thoroughness: Thoroughness,
+    /// Checkouts that the survey knows, this one among them or not: others inside are named and not entered.
+    pub known_checkouts: &'a HashSet<FileId>,
+    /// A precious file that is there too, equal, is no reason to keep this one.
+    pub main_worktree: Option<&'a Dir>,
+    pub precious: &'a Precious,
+    pub stop: &'a Stop,
+}
+
+/// Walks `checkout`. What can't be read becomes a fact.
+pub fn walk(checkout: &Checkout<'_>, options: &Options<'_>) -> TreeFacts {
+    walk_observed(checkout, options, &())
+}
+
+/// [`walk`], and tells `observer` every path of every finding.
+pub fn walk_observed(checkout: &Checkout<'_>, options: &Options<'_>, observer: &dyn Observer) -> TreeFacts {
+    match Walk::begin(checkout, options, observer) {
+        Ok((walk, job)) => walk.run(job),
+        Err(why) => {
+            let mut found = Found::default();
+            found.unreadable("", why);
+            found.finish(false)
+        }
+    }
+}
+
+/// What belongs to one repository: the checkout's, or a submodule's.
+pub(super) struct Tree {
+    repo: gix::ThreadSafeRepository,
+    settings: Settings,
+    /// Bytes of a path from the checkout before it becomes one of this repository.
+    prefix: usize,
+}
+
+impl Tree {
+    /// `path` from the checkout, from the root of this repository.
+    fn inner<'p>(&self, path: &'p BStr) -> &'p BStr {
+        path.get(self.prefix..).map_or(BStr::new(""), BStr::new)
+    }
+}
+
+/// A walk under way.
+pub(super) struct Walk<'a> {
+    root: Dir,
+    root_meta: Meta,
+    options: &'a Options<'a>,
+    observer: &'a dyn Observer,
+    powers: Powers,
+    found: Mutex<Found>,
+    /// Enough is known, or the run was asked to stop.
+    ended: AtomicBool,
+}
+
+impl<'a> Walk<'a> {
+    fn begin(
+        checkout: &Checkout<'_>,
+        options: &'a Options<'a>,
+        observer: &'a dyn Observer,
+    ) -> Result<(Self, Job), Unreadable> {
+        let at = |e: crate::beneath::Refused| Unreadable::new(format_args!("{}: {e}", checkout.dir.path()));
+        // Opened anew: where the caller's handle was read up to is its own affair.
+        let root = checkout.dir.dir(".").map_err(at)?;
+        let root_meta = root.own_meta().map_err(at)?;
+        let rules = rules_of(checkout.common)?;
+        let tree = Tree {
+            repo: checkout.repo.clone().into_sync(),
+            settings: Settings::of(checkout.repo)?,
+            prefix: 0,
+        };
+        let mut found = Found::default();
+        found.count_directory(&root_meta, false);
+        found.modified_at(root_meta.mtime, BString::default);
+        if let Some(why) = deletable::hold_of_mount(&root).map_err(at)? {
+            found.undeletable("", why);
+        } else if root_meta.undeletable_flag {
+            found.undeletable("", crate::judge::tree_facts::UndeletableReason::Flag);
+        }
+        let range = 0..checkout.index.entries().len();
+        let job = Job {
+            parent: handle::Parent::Root,
+            path: BString::default(),
+            meta: root_meta,
+            tree: Arc::new(tree),
+            index: Arc::clone(&checkout.index),
+            range,
+            rules,
+            zone: Zone::Tree,
+            ignored: false,
+            disposable: false,
+        };
+        let powers = Powers::of_this_process();
+        let ended = AtomicBool::new(false);
+        let walk = Self { root, root_meta, options, observer, powers, found: Mutex::new(found), ended };
+        Ok((walk, job))
+    }
+
+    fn run(self, job: Job) -> TreeFacts {
+        rayon::scope(|scope| self.visit(job, scope));
+        let whole = !self.ended.into_inner();
+        self.found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).finish(whole)
+    }
+
+    /// Visits one directory, and has those below it visited by whoever is free.
+    fn visit<'s>(&'s self, job: Job, scope: &rayon::Scope<'s>)
+    where
+        'a: 's,
+    {
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut found = Found::default();
+        let next = match self.options.stop.is_set() {
+            true => {
+                found.facts.interrupted = true;
+                Vec::new()
+            }
+            false => directory::visit(self, job, &mut found),
+        };
+        if self.absorb(found).is_break() {
+            return;
+        }
+        for job in next {
+            scope.spawn(|scope| self.visit(job, scope));
+        }
+    }
+
+    fn absorb(&self, found: Found) -> ControlFlow<()> {
+        let enough = self.options.thoroughness == Thoroughness::UntilFirstHold && found.holds();
+        let ends = enough || found.facts.interrupted;
+        self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(found);
+        if ends {
+            self.ended.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The rules of the repository whose common directory is `common`, before any of its directories is looked at.
+fn rules_of(common: &Dir) -> Result<Rules, Unreadable> {
+    let exclude = read_optional(common, "info/exclude", rules::LIMIT)?;
+    let attributes = read_optional(common, "info/attributes", rules::LIMIT)?;
+    Ok(Rules::new(exclude.as_deref(), attributes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! A tracked file against its entry in the index: first by stat data, as git does, then by content.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+
+use bstr::{BStr, ByteSlice};
+use gix::ObjectId;
+use gix::index::Entry;
+use gix::index::entry::{Mode, Stat};
+
+use crate::beneath::{Kind, Meta, Refused, Stamp};
+use crate::git::convert::{Conversion, Converter};
+use crate::git::index::{Depth, Index};
+use crate::git::lfs::{self, Pointer};
+use crate::git::open::{Unreadable, chain};
+use crate::survey::walk::Tree;
+use crate::survey::walk::handle::open_file;
+use crate::survey::walk::rules::Rules;
+
+/// The most bytes of one file that are read at once to convert them; git reads such files whole too.
+const CONVERTED_LIMIT: u64 = 1 << 30;
+
+/// What the comparison of one file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Clean,
+    Modified,
+    /// Only the executable bit differs.
+    ModeOnly,
+    /// A filter would have to be run.
+    NeedsFilter,
+}
+
+/// How stat data compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freshness {
+    /// Nothing happened to the file since its entry was written.
+    Fresh,
+    /// Something did, or it was written from elsewhere: content decides.
+    Stale,
+    /// It has another size than when its content was known, which git takes as changed without a look.
+    OtherSize,
+}
+
+/// Compares the files of one directory.
+pub(super) struct Files<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) index: &'a Index,
+    pub(super) rules: &'a Rules,
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) depth: Depth,
+    converter: Option<Converter>,
+    repo: Option<gix::Repository>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(
+        tree: &'a Tree,
+        index: &'a Index,
+        rules: &'a Rules,
+        dir: BorrowedFd<'a>,
+        depth: Depth,
+    ) -> Self {
+        Self { tree, index, rules, dir, depth, converter: None, repo: None }
+    }
+
+    /// The file `name`, seen as `meta`, against the entry `at`, which is no gitlink.
+    pub(super) fn compare(&mut self, name: &BStr, meta: &Meta, at: usize) -> Result<Outcome, Unreadable> {
+        let entry = &self.index.entries()[at];
+        let link = entry.mode == Mode::SYMLINK;
+        match meta.kind {
+            Kind::File if !link => {}
+            Kind::Symlink if link => {}
+            // Another type is another content (git's `ce_match_stat_basic`).
+            _ => return Ok(Outcome::Modified),
+        }
+        // Git knows one bit of the mode: whether its owner may execute it.
+        let mode_differs = !link && (entry.mode == Mode::FILE_EXECUTABLE) != (meta.mode & 0o100 != 0);
+        let same = match freshness(entry, meta, self.index.written(), self.depth) {
+            Freshness::Fresh => Same::Yes,
+            _ if link => self.link_is(name, entry.id)?,
+            freshness => self.content(name, meta, at, freshness)?,
+        };
+        Ok(match same {
+            Same::Yes if mode_differs => Outcome::ModeOnly,
+            Same::Yes => Outcome::Clean,
+            Same::No => Outcome::Modified,
+            Same::Unknown => Outcome::NeedsFilter,
+        })
+    }
+
+    fn link_is(&self, name: &BStr, id: ObjectId) -> Result<Same, Unreadable> {
+        let target = rustix::fs::readlinkat(self.dir, name.as_bytes(), Vec::new())
+            .map_err(|e| Unreadable::new(Refused::from(e)))?;
+        let actual = gix::objs::compute_hash(id.kind(), gix::objs::Kind::Blob, target.as_bytes())
+            .map_err(|e| Unreadable::new(chain(&e)))?;
+        Ok(Same::of(actual == id))
+    }
+
+    /// Whether git would store the file's content as the entry's blob.
+    fn content(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        at: usize,
+        freshness: Freshness,
+    ) -> Result<Same, Unreadable> {
+        let id = self.index.entries()[at].id;
+        let path = self.index.path(at);
+        let conversion = self.converter()?.conversion(path);
+        match conversion {
+            Conversion::Driver(driver) => self.filtered(name, meta, id, driver.as_ref()),
+            _ if freshness == Freshness::OtherSize => Ok(Same::No),
+            Conversion::None => Ok(Same::of(hash_of(self.open(name, meta)?, id.kind(), meta.size)? == id)),
+            Conversion::BuiltIn if meta.size > CONVERTED_LIMIT => Ok(Same::Unknown),
+            Conversion::BuiltIn => self.converted(name, meta, id, path),
+        }
+    }
+
+    fn converted(&mut self, name: &BStr, meta: &Meta, id: ObjectId, path: &BStr) -> Result<Same, Unreadable> {
+        let bytes = read(self.open(name, meta)?, meta.size)?;
+        let tree = self.tree;
+        let mut stored = |buffer: &mut Vec<u8>| -> gix::Result<Option<()>> {
+            let blob = tree.repo.to_thread_local().find_object(id)?.detach();
+            *buffer = blob.data;
+            Ok(Some(()))
+        };
+        // An encoding that can't be undone here, or a missing blob, leaves the question open.
+        let Ok(stored) = self.converter()?.to_git(path, &bytes, &mut stored) else {
+            return Ok(Same::Unknown);
+        };
+        let actual = gix::objs::compute_hash(id.kind(), gix::objs::Kind::Blob, &stored)
+            .map_err(|e| Unreadable::new(chain(&e)))?;
+        Ok(Same::of(actual == id))
+    }
+
+    /// A file with a filter: LFS is understood natively, any other driver would have to be run.
+    fn filtered(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        id: ObjectId,
+        driver: &BStr,
+    ) -> Result<Same, Unreadable> {
+        if driver != "lfs" {
+            return Ok(Same::Unknown);
+        }
+        let blob = match self.repo().find_header(id) {
+            Ok(header) if header.size() <= lfs::LONGEST => self.repo().find_object(id),
+            Ok(_) => return Ok(Same::Unknown),
+            Err(e) => Err(e),
+        }
+        .map_err(|e| Unreadable::new(format_args!("blob {id}: {}", chain(&e))))?
+        .detach()
+        .data;
+        let size = meta.size;
+        let file = || self.open(name, meta);
+        // An empty file is stored as it is (git-lfs `docs/spec.md`).
+        if blob.is_empty() && size == 0 {
+            return Ok(Same::Yes);
+        }
+        let Some(pointer) = Pointer::parse(&blob) else {
+            return Ok(Same::Unknown);
+        };
+        // The content was not fetched: the pointer itself was checked out.
+        if size == blob.len() as u64 && read(file()?, size)? == blob {
+            return Ok(Same::Yes);
+        }
+        if size != pointer.size {
+            return Ok(Same::No);
+        }
+        pointer.stands_for(file()?).map(Same::of).map_err(Unreadable::new)
+    }
+
+    fn open(&self, name: &BStr, meta: &Meta) -> Result<File, Unreadable> {
+        let (file, opened) = open_file(self.dir, name).map_err(Unreadable::new)?;
+        match opened.id == meta.id && opened.size == meta.size {
+            true => Ok(file),
+            false => Err(Unreadable::new("it changed while it was looked at")),
+        }
+    }
+
+    fn converter(&mut self) -> Result<&mut Converter, Unreadable> {
+        let converter = match self.converter.take() {
+            Some(converter) => converter,
+            None => Converter::new(&self.tree.settings, self.rules.attributes()?),
+        };
+        Ok(self.converter.insert(converter))
+    }
+
+    fn repo(&mut self) -> &gix::Repository {
+        self.repo.get_or_insert_with(|| self.tree.repo.to_thread_local())
+    }
+}
+
+/// Whether content is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Same {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Same {
+    fn of(same: bool) -> Self {
+        if same { Same::Yes } else { Same::No }
+    }
+}
+
+/// The id of the blob with the content of `file`, which has `size` bytes.
+pub(super) fn hash_of(mut file: File, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
+    let mut hasher = gix::hash::hasher(kind);
+    hasher.update(&gix::objs::encode::loose_header(gix::objs::Kind::Blob, size));
+    let mut buffer = vec![0; (size.saturating_add(1)).min(64 << 10) as usize];
+    let mut read = 0;
+    loop {
+        match file.read(&mut buffer).map_err(Unreadable::new)? {
+            0 => break,
+            n => {
+                read += n as u64;
+                hasher.update(&buffer[..n]);
+            }
+        }
+    }
+    if read != size {
+        return Err(Unreadable::new("it changed while it was read"));
+    }
+    hasher.try_finalize().map_err(|e| Unreadable::new(chain(&e)))
+}
+
+/// All of `file`, which has `size` bytes.
+fn read(file: File, size: u64) -> Result<Vec<u8>, Unreadable> {
+    let mut bytes = Vec::with_capacity(size as usize + 1);
+    file.take(size + 1).read_to_end(&mut bytes).map_err(Unreadable::new)?;
+    match bytes.len() as u64 == size {
+        true => Ok(bytes),
+        false => Err(Unreadable::new("it changed while it was read")),
+    }
+}
+
+/// Compares as git does by default (`match_stat_data`, `is_racy_stat`), and nanoseconds where the index has them. The
+/// device is left out, as in git: it differs between vantages.
+fn freshness(entry: &Entry, meta: &Meta, written: Stamp, depth: Depth) -> Freshness {
+    let Stat { mtime, ctime, dev: _, ino, uid, gid, size } = entry.stat;
+    let smudged = size == 0 && entry.id != ObjectId::empty_blob(entry.id.kind());
+    if size != stored_size(meta.size) {
+        // Entries that git never saw on disk, or no longer trusts, have the size 0.
+        return if size == 0 { Freshness::Stale } else { Freshness::OtherSize };
+    }
+    let same_time = |recorded: gix::index::entry::stat::Time, now: Stamp| {
+        recorded.secs == now.seconds as u32 && (recorded.nsecs == 0 || recorded.nsecs == now.nanos)
+    };
+    let same = same_time(mtime, meta.mtime)
+        && same_time(ctime, meta.ctime)
+        && ino == meta.id.ino as u32
+        && uid == meta.uid
+        && gid == meta.gid;
+    // A file as young as the index may have changed after it was entered, within one tick of the clock. Git counts
+    // ticks of a second.
+    let whole_seconds = depth == Depth::BeforeRemoval || mtime.nsecs == 0 || written.nanos == 0;
+    let racy = match meta.mtime.seconds.cmp(&written.seconds) {
+        std::cmp::Ordering::Equal => whole_seconds || meta.mtime.nanos >= written.nanos,
+        order => order.is_gt(),
+    };
+    if same && !racy && !smudged { Freshness::Fresh } else { Freshness::Stale }
+}
+
+/// A size as git stores it in 32 bits (`munge_st_size`): a multiple of 4 GiB must not look empty.
+fn stored_size(size: u64) -> u32 {
+    match size as u32 {
+        0 if size > 0 => 0x8000_0000,
+        stored => stored,
+    }
+}

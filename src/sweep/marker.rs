@@ -1,0 +1,144 @@
+//! The ready marker, `treesweep/ready` in an administrative entry, and the record of it in the state directory.
+//!
+//! The marker says that a lifecycle made or enrolled this worktree. Whoever can write the common directory can forge it,
+//! so what only a person on the host can write, the record, is asked for too where that matters; the judge decides.
+
+use std::io;
+
+use bstr::BString;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::beneath::{Dir, Kind, Refused};
+use crate::state_dir::{CloneState, VantageId};
+use crate::sweep::atomic::{self, Durable};
+use crate::sweep::bytes::Bytes;
+use crate::vantage::paths::{EntryName, FileId};
+
+/// The version that this program writes, and the only one that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// A marker is a few hundred bytes.
+const LIMIT: u64 = 64 << 10;
+
+const DIR: &[u8] = b"treesweep";
+const FILE: &[u8] = b"ready";
+const RECORDS: &str = "enrolled";
+
+/// What a ready marker says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marker {
+    pub schema: u32,
+    /// Of the entry that it lies in.
+    pub name: Bytes,
+    /// Full name of HEAD's branch at that time.
+    pub branch: Option<Bytes>,
+    /// Who wrote it: paths mean something there.
+    pub vantage: VantageId,
+    /// Where the checkout was, at that vantage.
+    pub path: Bytes,
+    /// What the entry's `gitdir` said.
+    pub recorded_path: Bytes,
+    pub file_system: FileSystem,
+    pub time: Timestamp,
+}
+
+/// The file system that a checkout was on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSystem {
+    /// `f_fsid`, which stays over a reboot where the device number need not.
+    pub id: u64,
+    pub mount_point: Bytes,
+}
+
+/// What was found in an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MarkerState {
+    None,
+    Ready(Marker),
+    /// Something is there that counts as none, and why.
+    Invalid {
+        why: String,
+    },
+}
+
+/// The state directory's own note of an enrolment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enrolment {
+    pub marker: Marker,
+    /// The entry that was enrolled: one made anew under the same name is another.
+    pub entry: FileId,
+}
+
+/// Reads the marker of `entry`, which is called `name`. Everything that is not exactly a marker of ours counts as none.
+pub fn read(entry: &Dir, name: &EntryName) -> MarkerState {
+    let invalid = |why: String| MarkerState::Invalid { why };
+    let bytes = match entry.read("treesweep/ready", LIMIT) {
+        Ok(bytes) => bytes,
+        Err(Refused::Absent) => return MarkerState::None,
+        Err(refused) => return invalid(format!("treesweep/ready: {refused}")),
+    };
+    match serde_json::from_slice::<Marker>(&bytes) {
+        Err(error) => invalid(format!("treesweep/ready: {error}")),
+        Ok(marker) if marker.schema != SCHEMA => {
+            invalid(format!("treesweep/ready: schema {} is not known", marker.schema))
+        }
+        Ok(marker) if marker.name.0 != name.as_bstr() => {
+            invalid(format!("treesweep/ready: it names {}", crate::vantage::paths::escape(&marker.name.0)))
+        }
+        Ok(marker) => MarkerState::Ready(marker),
+    }
+}
+
+/// Writes `marker` into `entry`, whole or not at all.
+pub fn write(entry: &Dir, marker: &Marker) -> io::Result<()> {
+    let bytes = serde_json::to_vec_pretty(marker)?;
+    let dir = atomic::ensure_dir(entry, DIR, 0o777).map_err(atomic::io_error)?;
+    // A rename would put a file in the place of a link or a FIFO, but a directory there is not ours to touch.
+    match dir.meta("ready") {
+        Err(Refused::Absent) => {}
+        Ok(meta) if meta.kind == Kind::File => {}
+        Ok(meta) => {
+            return Err(io::Error::other(format!("treesweep/ready is {}", meta.kind.described())));
+        }
+        Err(refused) => return Err(atomic::io_error(refused)),
+    }
+    atomic::write(&dir, FILE, &bytes, 0o666, Durable::Yes)?;
+    let (file, _) = dir.file("ready").map_err(atomic::io_error)?;
+    atomic::give_to_owner_of(entry, file).map_err(atomic::io_error)
+}
+
+/// Notes in the state directory that the entry `entry` was enrolled with `marker`.
+///
+/// To be called before [`write`]: a marker without its record owns less than both, a record without a marker nothing.
+pub fn enrol(state: &CloneState, entry: FileId, marker: &Marker) -> io::Result<()> {
+    let bytes = serde_json::to_vec(&Enrolment { marker: marker.clone(), entry })?;
+    state.write(RECORDS, &record_name(&marker.name.0), &bytes, Durable::Yes)
+}
+
+/// What the state directory knows of an enrolment of `name`.
+pub fn enrolment(state: &CloneState, name: &EntryName) -> io::Result<Option<Enrolment>> {
+    let Some(bytes) = state.read(RECORDS, &record_name(name.as_bstr()))? else { return Ok(None) };
+    let enrolment: Enrolment = serde_json::from_slice(&bytes)?;
+    let ours = enrolment.marker.name.0 == name.as_bstr() && enrolment.marker.schema == SCHEMA;
+    Ok(ours.then_some(enrolment))
+}
+
+impl Enrolment {
+    /// It is of this entry, and of what this marker says: the path is no part of it, as worktrees move.
+    pub fn matches(&self, entry: FileId, marker: &Marker) -> bool {
+        self.entry == entry
+            && self.marker.name == marker.name
+            && self.marker.branch == marker.branch
+            && self.marker.vantage == marker.vantage
+    }
+}
+
+/// A name of an entry may have any bytes, and as many as a file's name may have.
+fn record_name(name: &[u8]) -> String {
+    let digest: BString = Sha256::digest(name).iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect();
+    format!("{digest}.json")
+}
