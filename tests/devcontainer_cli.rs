@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use common::containers::{Engine, require_engine};
-use common::env::{EAGER, TestEnv};
+use common::env::{EAGER, TestEnv, utf8};
 use common::git::HostClone;
 use common::plan::Document;
 use common::snapshot::Snapshot;
@@ -35,7 +35,7 @@ fn up<'e>(env: &TestEnv, engine: &'e Engine, clone: &HostClone) -> Up<'e> {
     let dir = clone.path.join(".devcontainer");
     fs::create_dir(&dir).expect("configuration directory");
     fs::write(dir.join("devcontainer.json"), config.to_string()).expect("configuration");
-    let folder = clone.path.to_str().expect("a path in UTF-8");
+    let folder = utf8(&clone.path);
     let printed = env.run("devcontainer", &["up", "--docker-path", "docker", "--workspace-folder", folder]);
     let outcome: Value = serde_json::from_str(printed.lines().last().expect("an outcome")).expect("JSON");
     assert_eq!(outcome["outcome"], "success", "{outcome:#}");

@@ -27,9 +27,7 @@ fn what_only_a_container_can_see_is_kept() {
             .with_mount(Mount::volume_mount(&volume.name, "/trees")),
     );
     for (name, path) in TREES {
-        container.git(APP, &["worktree", "add", "-q", "--no-track", "-b", name, path, "origin/main"]);
-        container.exec(path, &["sh", "-c", &format!("echo {name} >{name}.txt; git add {name}.txt")]);
-        container.git(path, &["commit", "-qm", name]);
+        container.add_worktree(APP, name, path);
         clone.land(name);
     }
     let before = Snapshot::of(&env.src()).without(&["app/.git/treesweep"]);
@@ -48,12 +46,11 @@ fn what_only_a_container_can_see_is_kept() {
     sweep_keeps(&["outside-vantage"]);
     container.start_again();
     for (_, path) in TREES {
-        assert_eq!(container.git(path, &["status", "--porcelain"]), "");
+        assert_eq!(container.git(path, &["--no-optional-locks", "status", "--porcelain"]), "");
     }
     // With the container goes the knowledge where the paths lay. What is left is weak evidence: a person may
     // forget such an entry by its name, a sweep may not.
     container.remove();
-    let pruned = Document::prune(&env, &env.src());
-    pruned.assert_nothing_done();
+    Document::prune(&env, &env.src()).assert_nothing_done();
     unchanged();
 }

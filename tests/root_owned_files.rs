@@ -24,9 +24,7 @@ fn an_ordinary_user_keeps_what_he_may_not_delete() {
     env.run("chown", &["-R", "1000:1000", "src"]);
     let container =
         DevContainer::start(engine.container().with_user("dev").with_mount(bind(&clone.path, APP)));
-    container
-        .git(APP, &["worktree", "add", "-q", "--no-track", "-b", "built", ".worktrees/built", "origin/main"]);
-    container.exec(TREE, &["sh", "-c", "echo done >done.txt; git add done.txt; git commit -qm done"]);
+    container.add_worktree(APP, "built", TREE);
     clone.land("built");
     // The push was root's; in life it is the user's.
     env.run("chown", &["-R", "1000:1000", "src"]);

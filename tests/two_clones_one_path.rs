@@ -33,9 +33,7 @@ fn sweeps_only_the_landed_one(end: impl Fn(&Engine, &DevContainer)) {
     let [one, two] = ["one/app", "two/app"].map(|name| HostClone::new(&env, name));
     let containers = [&one, &two].map(|clone| {
         let container = DevContainer::start(engine.container().with_mount(bind(&clone.path, APP)));
-        container
-            .git(APP, &["worktree", "add", "-q", "--no-track", "-b", "x", ".worktrees/x", "origin/main"]);
-        container.exec(TREE, &["sh", "-c", "echo x >x.txt; git add x.txt; git commit -qm x"]);
+        container.add_worktree(APP, "x", TREE);
         container
     });
     one.land("x");
