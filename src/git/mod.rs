@@ -4,3 +4,4 @@ pub mod convert;
 pub mod index;
 pub mod lfs;
 pub mod open;
+pub mod submodule;
