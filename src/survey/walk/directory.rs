@@ -1,7 +1,9 @@
 //! Visiting one directory: opening and listing it, its rules, and which of its children are what.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use bstr::{BStr, BString};
@@ -10,13 +12,16 @@ use gix::index::entry::{Flags, Mode};
 
 use crate::beneath::{Kind, Meta, Refused};
 use crate::git::index::{Group, Index};
+use crate::git::open::Unreadable;
+use crate::git::submodule::{self, Submodule};
+use crate::judge::tree_facts::{SubmoduleFacts, SubmoduleState};
 use crate::survey::walk::file::Visit;
 use crate::survey::walk::findings::{Finding, Found};
 use crate::survey::walk::fingerprint::{child_path, of_listing, open_job};
 use crate::survey::walk::handle::{Parent, open_file};
 use crate::survey::walk::listing::{Child, Listing};
 use crate::survey::walk::rules::{LIMIT, Rules};
-use crate::survey::walk::{Tree, Walk};
+use crate::survey::walk::{RuleFiles, Tree, Walk, locked, rules_of};
 
 /// A directory to visit.
 pub(super) struct Job {
@@ -113,17 +118,41 @@ fn hold_of_directory(walk: &Walk<'_>, job: &Job, fd: BorrowedFd<'_>, listing: &L
 
 /// What stands in the place of a submodule: nothing, its repository, or files that nobody else knows.
 fn enter_submodule(walk: &Walk<'_>, job: &mut Job, commit: ObjectId, listing: &Listing, found: &mut Found) {
-    if listing.child(".git").is_none() {
-        job.zone = Zone::InPlaceOfSubmodule;
-        return;
+    let entry = match (listing.child(".git"), walk.entry) {
+        (None, _) => return job.zone = Zone::InPlaceOfSubmodule,
+        (Some(_), None) => return job.zone = Zone::Tree,
+        (Some(_), Some(entry)) => entry,
+    };
+    let options = walk.options;
+    let opened = walk
+        .root
+        .dir(OsStr::from_bytes(&job.path))
+        .map_err(Unreadable::new)
+        .and_then(|checkout| submodule::find(&checkout, entry))
+        .and_then(|git_dir| Submodule::open(git_dir, options.depth))
+        .and_then(|inner| {
+            let state = inner.state(Some(commit), options.stop);
+            let facts = SubmoduleFacts { path: job.path.clone(), state };
+            let tree = Tree::new(&inner.repo, RuleFiles::AsGit, Some(facts))?;
+            Ok((tree, rules_of(&inner.git_dir, RuleFiles::AsGit)?, inner.index))
+        });
+    match opened {
+        Ok((tree, rules, index)) => {
+            job.zone = Zone::Tree;
+            job.tree = Arc::new(tree);
+            job.rules = rules;
+            job.range = 0..index.entries().len();
+            job.index = Arc::new(index);
+            found.holds |=
+                job.tree.submodule.as_ref().is_some_and(|s| locked(s).state != SubmoduleState::Clean);
+            locked(&walk.submodules).push(Arc::clone(&job.tree));
+        }
+        Err(Unreadable(why)) => {
+            let state = SubmoduleState::Unreadable(why);
+            found.facts.submodules.push(SubmoduleFacts { path: job.path.clone(), state });
+            job.zone = Zone::Foreign;
+        }
     }
-    let _ = commit;
-    let _ = walk;
-    found.facts.submodules.push(crate::judge::tree_facts::SubmoduleFacts {
-        path: job.path.clone(),
-        state: crate::judge::tree_facts::SubmoduleState::Unreadable("submodules are not read yet".into()),
-    });
-    job.zone = Zone::Foreign;
 }
 
 /// Finds repositories by their `.git`, of whatever kind it is, and bare ones by their shape.
@@ -166,7 +195,7 @@ fn children(
     fd: BorrowedFd<'_>,
     listing: &Listing,
     found: &mut Found,
-) -> Result<Vec<Job>, crate::git::open::Unreadable> {
+) -> Result<Vec<Job>, Unreadable> {
     let inner = job.tree.inner(job.path.as_ref());
     let dir = match inner.is_empty() {
         true => BString::default(),
@@ -202,8 +231,16 @@ fn children(
 /// The rules within this directory: those above and its own files. As in git, a rule file that is a symlink says
 /// nothing, one that sparse checkout left out is read from the index, and so is a missing `.gitattributes`.
 fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found: &mut Found) -> Rules {
+    let counts = |name: &str| match job.tree.rule_files {
+        RuleFiles::AsGit => true,
+        RuleFiles::OnlyTracked => {
+            job.index.entry(crate::git::index::joined(dir, name.as_bytes()).as_ref()).is_some()
+        }
+    };
     let mut read = |name: &str, always: bool| match listing.child(name) {
-        Some(child) if child.meta.kind == Kind::File => rule_file(job, fd, name, child, found),
+        Some(child) if child.meta.kind == Kind::File && counts(name) => {
+            rule_file(job, fd, name, child, found)
+        }
         _ => stored_rule_file(job, dir, name, always, found),
     };
     let (ignore, attributes) = (read(".gitignore", false), read(".gitattributes", true));

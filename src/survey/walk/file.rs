@@ -8,10 +8,9 @@ use gix::index::entry::{Flags, Mode};
 
 use crate::beneath::{Kind, Meta};
 use crate::git::index::{Group, Index};
-use crate::judge::tree_facts::TreeFacts;
+use crate::judge::tree_facts::{Sample, SubmoduleState, TreeFacts};
 use crate::survey::disposable;
 use crate::survey::precious::is_also_in;
-use crate::survey::walk::Walk;
 use crate::survey::walk::directory::{Job, Zone, note_mount, split};
 use crate::survey::walk::findings::{Finding, Found};
 use crate::survey::walk::fingerprint::child_path;
@@ -19,6 +18,8 @@ use crate::survey::walk::handle::{Parent, open_file};
 use crate::survey::walk::listing::Child;
 use crate::survey::walk::rules::Rules;
 use crate::survey::walk::tracked::{Files, Outcome};
+use crate::survey::walk::{Walk, locked};
+use crate::vantage::paths::escape;
 
 /// The visit of one directory, name by name.
 pub(super) struct Visit<'a> {
@@ -237,7 +238,14 @@ impl<'a> Visit<'a> {
 
     fn report(&mut self, finding: Finding, path: BString) {
         self.walk.observer.found(finding, path.as_ref());
-        if let Some(sample) = sample_of(&mut self.found.facts, finding) {
+        if let (Some(submodule), Some(state)) = (&self.job.tree.submodule, state_of(finding, path.as_ref())) {
+            let known = &mut locked(submodule).state;
+            // What is worse, or was found before, is not forgotten.
+            if *known == SubmoduleState::Clean {
+                *known = state;
+            }
+            self.found.holds = true;
+        } else if let Some(sample) = sample_of(&mut self.found.facts, finding) {
             sample.add(path);
         }
     }
@@ -253,7 +261,21 @@ impl<'a> Visit<'a> {
     }
 }
 
-fn sample_of(facts: &mut TreeFacts, finding: Finding) -> Option<&mut crate::judge::tree_facts::Sample> {
+/// What a finding says of the submodule that it is in; `None` if it says something of the whole checkout.
+fn state_of(finding: Finding, path: &BStr) -> Option<SubmoduleState> {
+    let path = escape(path);
+    Some(match finding {
+        Finding::Modified | Finding::ModeOnly => SubmoduleState::Changed(format!("{path} is modified")),
+        Finding::Deleted => SubmoduleState::Changed(format!("{path} is deleted")),
+        Finding::Untracked => SubmoduleState::Changed(format!("{path} is untracked")),
+        Finding::Hidden => SubmoduleState::Changed(format!("{path} is modified and flagged as unchanged")),
+        Finding::NeedsFilter => SubmoduleState::Unreadable(format!("{path} needs a filter to be compared")),
+        Finding::NestedRepository | Finding::NestedCheckout | Finding::Precious => return None,
+        Finding::Mount | Finding::Ignored => return None,
+    })
+}
+
+fn sample_of(facts: &mut TreeFacts, finding: Finding) -> Option<&mut Sample> {
     Some(match finding {
         Finding::Modified => &mut facts.modified,
         Finding::ModeOnly => &mut facts.mode_only,

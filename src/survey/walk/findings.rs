@@ -8,6 +8,9 @@ use crate::judge::tree_facts::{
 };
 use crate::vantage::paths::FileId;
 
+/// So many unreadable paths are kept: one is enough to keep the checkout, and a hostile tree may have any number.
+const MOST_UNREADABLE: usize = 64;
+
 /// What a path was found to be; the facts keep a sample of each, an [`Observer`] is told all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Finding {
@@ -42,11 +45,15 @@ pub(super) struct Found {
     pub(super) sum: u128,
     /// Files with more than one name: identity, number of names, allocated bytes, ignored.
     pub(super) linked: Vec<(FileId, u64, u64, bool)>,
+    /// A submodule holds the checkout; its facts are kept elsewhere.
+    pub(super) holds: bool,
 }
 
 impl Found {
     pub(super) fn unreadable(&mut self, path: impl Into<BString>, why: impl ToString) {
-        self.facts.unreadable.push((path.into(), why.to_string()));
+        if self.facts.unreadable.len() < MOST_UNREADABLE {
+            self.facts.unreadable.push((path.into(), why.to_string()));
+        }
     }
 
     pub(super) fn undeletable(&mut self, path: impl Into<BString>, why: UndeletableReason) {
@@ -99,14 +106,16 @@ impl Found {
             &f.precious,
             &f.mounts,
         ];
-        samples.iter().any(|s| !s.is_empty())
+        self.holds
+            || samples.iter().any(|s| !s.is_empty())
             || f.undeletable.is_some()
             || !f.unreadable.is_empty()
             || f.submodules.iter().any(|s| s.state != SubmoduleState::Clean)
     }
 
     pub(super) fn merge(&mut self, other: Found) {
-        let Found { facts, sum, linked } = other;
+        let Found { facts, sum, linked, holds } = other;
+        self.holds |= holds;
         let mine = &mut self.facts;
         for (mine, other) in [
             (&mut mine.modified, facts.modified),
@@ -124,6 +133,10 @@ impl Found {
         mine.nested_checkouts.extend(facts.nested_checkouts);
         mine.submodules.extend(facts.submodules);
         mine.unreadable.extend(facts.unreadable);
+        if mine.unreadable.len() > MOST_UNREADABLE {
+            mine.unreadable.sort_unstable();
+            mine.unreadable.truncate(MOST_UNREADABLE);
+        }
         mine.undeletable = first_undeletable(mine.undeletable.take(), facts.undeletable);
         mine.size.files += facts.size.files;
         mine.size.directories += facts.size.directories;

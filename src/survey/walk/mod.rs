@@ -20,7 +20,7 @@ mod tracked;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bstr::{BStr, BString};
 
@@ -28,7 +28,7 @@ use crate::beneath::{Dir, Meta};
 use crate::git::convert::Settings;
 use crate::git::index::{Depth, Index};
 use crate::git::open::{Unreadable, read_optional};
-use crate::judge::tree_facts::TreeFacts;
+use crate::judge::tree_facts::{SubmoduleFacts, TreeFacts};
 use crate::stop::Stop;
 use crate::survey::precious::Precious;
 use crate::vantage::paths::FileId;
@@ -46,13 +46,24 @@ use rules::Rules;
 pub struct Checkout<'a> {
     /// Its top directory, which holds the `.git` file.
     pub dir: &'a Dir,
-    /// The administrative entry, whose `modules` are the repositories of submodules.
-    pub entry: &'a Dir,
+    /// The administrative entry, whose `modules` are the repositories of submodules; `None` if it is gone, and then
+    /// every repository inside is a stranger.
+    pub entry: Option<&'a Dir>,
     /// The clone's common directory: `info/exclude` and `info/attributes` are read there.
     pub common: &'a Dir,
     /// The entry, opened.
     pub repo: &'a gix::Repository,
     pub index: Arc<Index>,
+    pub rules: RuleFiles,
+}
+
+/// Which files decide what is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleFiles {
+    /// As git: every `.gitignore` that is there, and the clone's `info/exclude`.
+    AsGit,
+    /// Only `.gitignore` files that the index lists: a commit's own rules.
+    OnlyTracked,
 }
 
 /// When the walk ends.
@@ -97,11 +108,28 @@ pub fn walk_observed(checkout: &Checkout<'_>, options: &Options<'_>, observer: &
 pub(super) struct Tree {
     repo: gix::ThreadSafeRepository,
     settings: Settings,
+    rule_files: RuleFiles,
     /// Bytes of a path from the checkout before it becomes one of this repository.
     prefix: usize,
+    /// What is known of it, if it is a submodule's.
+    submodule: Option<Mutex<SubmoduleFacts>>,
 }
 
 impl Tree {
+    fn new(
+        repo: &gix::Repository,
+        rule_files: RuleFiles,
+        submodule: Option<SubmoduleFacts>,
+    ) -> Result<Self, Unreadable> {
+        Ok(Self {
+            settings: Settings::of(repo)?,
+            repo: repo.clone().into_sync(),
+            rule_files,
+            prefix: submodule.as_ref().map_or(0, |s| s.path.len() + 1),
+            submodule: submodule.map(Mutex::new),
+        })
+    }
+
     /// `path` from the checkout, from the root of this repository.
     fn inner<'p>(&self, path: &'p BStr) -> &'p BStr {
         path.get(self.prefix..).map_or(BStr::new(""), BStr::new)
@@ -112,17 +140,20 @@ impl Tree {
 pub(super) struct Walk<'a> {
     root: Dir,
     root_meta: Meta,
+    entry: Option<&'a Dir>,
     options: &'a Options<'a>,
     observer: &'a dyn Observer,
     powers: Powers,
     found: Mutex<Found>,
+    /// The submodules that were entered.
+    submodules: Mutex<Vec<Arc<Tree>>>,
     /// Enough is known, or the run was asked to stop.
     ended: AtomicBool,
 }
 
 impl<'a> Walk<'a> {
     fn begin(
-        checkout: &Checkout<'_>,
+        checkout: &Checkout<'a>,
         options: &'a Options<'a>,
         observer: &'a dyn Observer,
     ) -> Result<(Self, Job), Unreadable> {
@@ -130,12 +161,8 @@ impl<'a> Walk<'a> {
         // Opened anew: where the caller's handle was read up to is its own affair.
         let root = checkout.dir.dir(".").map_err(at)?;
         let root_meta = root.own_meta().map_err(at)?;
-        let rules = rules_of(checkout.common)?;
-        let tree = Tree {
-            repo: checkout.repo.clone().into_sync(),
-            settings: Settings::of(checkout.repo)?,
-            prefix: 0,
-        };
+        let rules = rules_of(checkout.common, checkout.rules)?;
+        let tree = Tree::new(checkout.repo, checkout.rules, None)?;
         let mut found = Found::default();
         found.count_directory(&root_meta, false);
         found.modified_at(root_meta.mtime, BString::default);
@@ -157,16 +184,28 @@ impl<'a> Walk<'a> {
             ignored: false,
             disposable: false,
         };
-        let powers = Powers::of_this_process();
-        let ended = AtomicBool::new(false);
-        let walk = Self { root, root_meta, options, observer, powers, found: Mutex::new(found), ended };
+        let walk = Self {
+            root,
+            root_meta,
+            entry: checkout.entry,
+            options,
+            observer,
+            powers: Powers::of_this_process(),
+            found: Mutex::new(found),
+            submodules: Mutex::default(),
+            ended: AtomicBool::new(false),
+        };
         Ok((walk, job))
     }
 
     fn run(self, job: Job) -> TreeFacts {
         rayon::scope(|scope| self.visit(job, scope));
         let whole = !self.ended.into_inner();
-        self.found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).finish(whole)
+        let mut found = self.found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for tree in self.submodules.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            found.facts.submodules.extend(tree.submodule.as_ref().map(|s| locked(s).clone()));
+        }
+        found.finish(whole)
     }
 
     /// Visits one directory, and has those below it visited by whoever is free.
@@ -196,7 +235,7 @@ impl<'a> Walk<'a> {
     fn absorb(&self, found: Found) -> ControlFlow<()> {
         let enough = self.options.thoroughness == Thoroughness::UntilFirstHold && found.holds();
         let ends = enough || found.facts.interrupted;
-        self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(found);
+        locked(&self.found).merge(found);
         if ends {
             self.ended.store(true, Ordering::Relaxed);
             return ControlFlow::Break(());
@@ -205,9 +244,17 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// A worker that panicked left nothing half done: what is shared is only ever added to.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// The rules of the repository whose common directory is `common`, before any of its directories is looked at.
-fn rules_of(common: &Dir) -> Result<Rules, Unreadable> {
-    let exclude = read_optional(common, "info/exclude", rules::LIMIT)?;
+fn rules_of(common: &Dir, files: RuleFiles) -> Result<Rules, Unreadable> {
+    let exclude = match files {
+        RuleFiles::AsGit => read_optional(common, "info/exclude", rules::LIMIT)?,
+        RuleFiles::OnlyTracked => None,
+    };
     let attributes = read_optional(common, "info/attributes", rules::LIMIT)?;
     Ok(Rules::new(exclude.as_deref(), attributes))
 }

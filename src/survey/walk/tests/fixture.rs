@@ -13,7 +13,7 @@ use crate::git::open::open_entry;
 use crate::judge::tree_facts::{IndexFacts, TreeFacts};
 use crate::stop::Stop;
 use crate::survey::precious::{DEFAULT, Precious};
-use crate::survey::walk::{Checkout, Finding, Observer, Options, Thoroughness, walk_observed};
+use crate::survey::walk::{Checkout, Finding, Observer, Options, RuleFiles, Thoroughness, walk_observed};
 use crate::vantage::paths::{FileId, LocalPath};
 
 /// The clone is `app`, its worktree `wt`, named `wt`.
@@ -100,8 +100,14 @@ impl Fixture {
         let repo = open_entry(&common, &entry).unwrap();
         let head = repo.head_tree_id().ok().map(|id| id.detach());
         let (index, state) = index_facts(&entry, &repo, head, self.depth).unwrap();
-        let checkout =
-            Checkout { dir: &dir, entry: &entry, common: &common, repo: &repo, index: Arc::new(state) };
+        let checkout = Checkout {
+            dir: &dir,
+            entry: Some(&entry),
+            common: &common,
+            repo: &repo,
+            index: Arc::new(state),
+            rules: RuleFiles::AsGit,
+        };
         let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
         let options = Options {
             depth: self.depth,
