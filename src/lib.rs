@@ -22,6 +22,7 @@ pub mod config;
 pub mod engine;
 pub mod git;
 pub mod judge;
+pub mod lifecycle;
 pub mod plan;
 pub mod planning;
 pub mod report;

@@ -1,56 +1,47 @@
 //! From a command line to an exit code.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
+
+use bstr::BStr;
 
 use crate::cli::args::{Invocation, Request, parse};
 use crate::cli::exit::Exit;
+use crate::cli::output::Output;
 use crate::cli::session::{Session, SessionError};
-use crate::config::home;
+use crate::cli::setup;
+use crate::config::{Color, home};
+use crate::plan::Plan;
+use crate::report::{View, explain, plan as plan_report};
 use crate::state_dir::StateDir;
+use crate::vantage::paths::escape;
 
 /// Runs one command line.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let plain = Output::new(Color::Auto);
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
-        Err(error) => return complain(&format!("the current directory: {error}"), Exit::Usage).into(),
+        Err(error) => return plain.complain(&format!("the current directory: {error}"), Exit::Usage).into(),
     };
-    let invocation = parse(line).and_then(|cli| cli.resolve(&cwd, home().as_deref()));
-    match invocation {
+    match parse(line).and_then(|cli| cli.resolve(&cwd, home().as_deref())) {
         Ok(invocation) => dispatch(&invocation).into(),
         Err(error) => {
             let shown = Exit::of_output(&error.print());
-            let asked = !error.use_stderr();
-            if asked { shown.into() } else { Exit::Usage.into() }
+            // `--help` and `--version` are what was asked for.
+            if error.use_stderr() { Exit::Usage.into() } else { shown.into() }
         }
     }
 }
 
 fn dispatch(invocation: &Invocation) -> Exit {
-    match &invocation.request {
-        Request::Plan { explain } => plan(invocation, explain.as_ref().map(|e| e.as_ref())),
-        _ => complain("not wired", Exit::Usage),
-    }
-}
-
-/// `error: ...` on standard error.
-pub fn complain(message: &str, exit: Exit) -> Exit {
-    let written = writeln!(anstream::stderr(), "error: {message}");
-    Exit::of_output(&written).and(exit)
-}
-
-fn plan(invocation: &Invocation, explain: Option<&bstr::BStr>) -> Exit {
-    let looked = Session::begin(invocation, &[]).and_then(|session| {
-        let state = StateDir::open_existing(&StateDir::default_path()?)?;
-        session.look(state.as_ref(), explain.is_some())
-    });
-    let seen = match looked {
-        Ok(seen) => seen,
-        Err(error) => return complain(&error.to_string(), exit_of(&error)),
+    let color = invocation.flags.color.as_ref().map_or(Color::Auto, |c| c.value);
+    let mut output = Output::new(color);
+    let done = match &invocation.request {
+        Request::Plan { explain } => plan(invocation, explain.as_ref().map(|e| e.as_ref()), &output),
+        Request::Setup(request) => setup::run(invocation, request, &mut output),
+        Request::Prune(_) | Request::Drop(_) => Ok(output.complain("not wired", Exit::Usage)),
     };
-    println!("{}", serde_json::to_string(&seen.plan).unwrap_or_default());
-    Exit::Done
+    done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))
 }
 
 fn exit_of(error: &SessionError) -> Exit {
@@ -58,4 +49,46 @@ fn exit_of(error: &SessionError) -> Exit {
         SessionError::World(_) | SessionError::State(_) => Exit::Failed,
         _ => Exit::Usage,
     }
+}
+
+fn plan(invocation: &Invocation, named: Option<&BStr>, output: &Output) -> Result<Exit, SessionError> {
+    let session = Session::begin(invocation, &[])?;
+    let state = StateDir::open_existing(&StateDir::default_path()?)?;
+    let seen = session.look(state.as_ref(), named.is_some())?;
+    let view = view(invocation, output);
+    let shown = match (named, invocation.json) {
+        (_, true) => output.json(&only(&seen.plan, named)),
+        (None, false) => output
+            .aside(&plan_report::warnings(&seen.plan, &view))
+            .and(output.text(&plan_report::render(&seen.plan, &view))),
+        (Some(name), false) => match explain::render(&seen.plan, name, &view) {
+            Some(text) => output.text(&text),
+            None => output.complain(&format!("no worktree here is called '{}'", escape(name)), Exit::Usage),
+        },
+    };
+    Ok(shown.and(engines(&seen.plan)))
+}
+
+/// A configured engine that failed makes the run fail: what it holds is not known.
+pub fn engines(plan: &Plan) -> Exit {
+    let failed = |e: &&crate::plan::EngineRow| {
+        e.configured && !matches!(e.state.as_str(), "answered" | "ignored" | "remote")
+    };
+    if plan.engines.iter().any(|e| failed(&e)) { Exit::Failed } else { Exit::Done }
+}
+
+/// Explanations are long: the document has them only of what was asked for.
+fn only(plan: &Plan, named: Option<&BStr>) -> Plan {
+    let mut plan = plan.clone();
+    for row in plan.clones.iter_mut().flat_map(|c| &mut c.worktrees) {
+        if row.name.text.as_deref().map(|n| BStr::new(n.as_bytes())) != named {
+            row.explanation.clear();
+        }
+    }
+    plan
+}
+
+/// How this run's text looks.
+pub fn view(invocation: &Invocation, output: &Output) -> View {
+    View { style: output.style(), now: jiff::Timestamp::now(), home: home(), again: invocation.again.clone() }
 }

@@ -1,5 +1,6 @@
 //! What every command starts with: settings, roots, the world outside, and the terrain.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -25,7 +26,7 @@ use crate::survey::run::{SurveyedClone, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::pending;
 use crate::vantage::own_container::OwnContainer;
-use crate::vantage::paths::{LocalPath, escape};
+use crate::vantage::paths::{FileId, LocalPath, escape};
 use crate::vantage::translate::{TranslationKind, Translator};
 
 /// How far around a clone is looked for checkouts and for clones that could be confused with it, when no root is named.
@@ -98,8 +99,8 @@ impl Session {
         })
     }
 
-    /// Looks at everything and judges it.
-    pub fn look(&self, state: Option<&StateDir>, thorough: bool) -> Result<Seen, SessionError> {
+    /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
+    pub fn see(&self) -> Result<(World, Terrain), SessionError> {
         let (world, field) = std::thread::scope(|scope| {
             let walking = scope.spawn(|| discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop));
             let world = self.gatherer.gather();
@@ -108,19 +109,36 @@ impl Session {
         let world = world?;
         let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
         let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
-        let policy = self.policy();
-        let known = known_checkouts(&terrain);
-        let inquiry = Inquiry {
+        Ok((world, terrain))
+    }
+
+    /// What the questions of this run are asked with.
+    pub fn inquiry<'a>(
+        &'a self,
+        world: &'a World,
+        state: Option<&'a StateDir>,
+        policy: &'a Policy,
+        known_checkouts: &'a HashSet<FileId>,
+    ) -> Inquiry<'a> {
+        Inquiry {
             settings: &self.settings,
             precious: &self.precious,
-            world: &world,
+            world,
             state,
-            policy: &policy,
+            policy,
             depth: Depth::Plan,
-            thorough,
-            known_checkouts: &known,
+            thorough: false,
+            known_checkouts,
             stop: &self.stop,
-        };
+        }
+    }
+
+    /// Looks at everything and judges it.
+    pub fn look(&self, state: Option<&StateDir>, thorough: bool) -> Result<Seen, SessionError> {
+        let (world, terrain) = self.see()?;
+        let policy = self.policy();
+        let known = known_checkouts(&terrain);
+        let inquiry = Inquiry { thorough, ..self.inquiry(&world, state, &policy, &known) };
         let clones = survey(&terrain, &inquiry);
         let leftovers = leftovers(&terrain, &clones, state);
         let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);

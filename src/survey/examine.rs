@@ -191,7 +191,7 @@ impl Finisher<'_> {
             match (question, &registration) {
                 (Question::Index, Some(registration)) => match self.index(&facts, registration) {
                     Ok((answer, dir, repo, index)) => {
-                        facts.modules = modules_facts(&dir);
+                        facts.modules = modules_facts(&dir, self.inquiry.depth, self.inquiry.stop);
                         opened = Some((dir, repo, index));
                         facts.index = Asked::Answered(answer);
                     }
@@ -248,8 +248,14 @@ impl Finisher<'_> {
             return Err(Unreadable::new("it has no directory"));
         };
         let dir = held_checkout(path, seen.id)?;
-        let checkout =
-            walk::Checkout { dir: &dir, entry, common: &self.site.common, repo, index: Arc::clone(index) };
+        let checkout = walk::Checkout {
+            dir: &dir,
+            entry: Some(entry),
+            common: &self.site.common,
+            repo,
+            index: Arc::clone(index),
+            rules: walk::RuleFiles::AsGit,
+        };
         let main = self.main_worktree();
         Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
     }
