@@ -95,7 +95,11 @@ pub enum Subject {
         recorded: Option<RecordedPath>,
     },
     /// A checkout that no registration answers for; the name is the one that its `.git` file says.
-    Orphan { name: BString, path: LocalPath, seen: Option<Meta> },
+    Orphan {
+        name: BString,
+        path: LocalPath,
+        seen: Option<Meta>,
+    },
 }
 
 /// What is known before any costly question.
