@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use bstr::BStr;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::Setting;
 use super::value::{BadValue, expand_home};
+use super::{Origin, Setting};
 use crate::vantage::paths::escape;
 
 /// One glob as it was written, known to be valid.
@@ -124,8 +125,14 @@ impl Precious {
         Ok(Self { names: set(names?)?, paths: set(paths?)?, patterns })
     }
 
+    /// For what has no layers: a list of globs as it is.
+    pub fn of<'a>(globs: impl IntoIterator<Item = &'a str>) -> Result<Self, BadValue> {
+        let pattern = |glob: &str| Ok(Setting::new(Pattern::parse(OsStr::new(glob), None)?, Origin::Default));
+        Self::new(globs.into_iter().map(pattern).collect::<Result<_, BadValue>>()?)
+    }
+
     /// `path`, relative to the checkout, or a directory that it lies in matches.
-    pub fn is_match(&self, path: &[u8]) -> bool {
+    pub fn matches(&self, path: &BStr) -> bool {
         let named = path.split(|b| *b == b'/').any(|name| self.names.is_match(OsStr::from_bytes(name)));
         named || self.paths.is_match(OsStr::from_bytes(path))
     }
@@ -138,7 +145,6 @@ impl Precious {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Origin;
 
     fn patterns(globs: &[&str]) -> Vec<Setting<Pattern>> {
         let home = Some(Path::new("/home/[me]"));
@@ -167,7 +173,7 @@ mod tests {
 
     #[test]
     fn precious_names_match_any_component_in_any_case() {
-        let precious = Precious::new(patterns(Precious::DEFAULT)).unwrap();
+        let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
         for path in [
             ".env",
             ".env.production",
@@ -177,21 +183,21 @@ mod tests {
             ".env.d/token",
             "d\u{ff}.db",
         ] {
-            assert!(precious.is_match(path.as_bytes()), "{path}");
+            assert!(precious.matches(path.into()), "{path}");
         }
         for path in ["env", "a.envx", "dbx", "key", "src/localtime"] {
-            assert!(!precious.is_match(path.as_bytes()), "{path}");
+            assert!(!precious.matches(path.into()), "{path}");
         }
     }
 
     #[test]
     fn precious_paths_are_relative_to_the_checkout() {
-        let precious = Precious::new(patterns(&["secrets/", "/conf/dev.json", "data/*.csv"])).unwrap();
+        let precious = Precious::of(["secrets/", "/conf/dev.json", "data/*.csv"]).unwrap();
         for path in ["secrets/a", "x/secrets/b", "conf/dev.json", "data/a.csv", "data/a.csv/b"] {
-            assert!(precious.is_match(path.as_bytes()), "{path}");
+            assert!(precious.matches(path.into()), "{path}");
         }
         for path in ["x/conf/dev.json", "secret", "data/a.txt"] {
-            assert!(!precious.is_match(path.as_bytes()), "{path}");
+            assert!(!precious.matches(path.into()), "{path}");
         }
     }
 

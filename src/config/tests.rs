@@ -79,7 +79,9 @@ fn every_key_of_the_file_is_read_with_its_line() {
     assert_eq!(s.unstarted_after.value, Duration::ZERO);
     assert_eq!(s.protect.hit([b"release-1".as_slice()]).unwrap().origin.to_string(), "/c/config.toml:7");
     assert!(
-        s.precious.is_match(b"a.pem") && s.precious.is_match(b"a.tfstate") && !s.precious.is_match(b".env")
+        s.precious.matches("a.pem".into())
+            && s.precious.matches("a.tfstate".into())
+            && !s.precious.matches(".env".into())
     );
     assert_eq!(s.maps.len(), 2);
     assert_eq!(s.maps[0].host.as_bstr(), "/home/me/src/app");
