@@ -106,7 +106,10 @@ fn choose(terrain: &Terrain, setup: &Setup, output: &mut Output) -> (Vec<Choice>
             if matching.is_empty() {
                 return (
                     Vec::new(),
-                    output.complain(&format!("no worktree's name matches {pattern}"), Exit::Usage),
+                    output.complain(
+                        &format!("no worktree's name matches {}", escape(pattern.as_str().as_bytes())),
+                        Exit::Usage,
+                    ),
                 );
             }
             let names: Vec<String> = matching.iter().map(|a| escape(a.name)).collect();

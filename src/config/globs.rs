@@ -44,6 +44,12 @@ impl Pattern {
     pub fn as_str(&self) -> &str {
         &self.written
     }
+
+    /// Whether the whole of `name` matches.
+    pub fn is_match(&self, name: &BStr) -> bool {
+        // It was parsed once already; what can't be built any more matches nothing.
+        build(&self.glob, false).is_ok_and(|glob| glob.compile_matcher().is_match(OsStr::from_bytes(name)))
+    }
 }
 
 /// `*` crosses slashes: a glob that says "keep" or "precious" errs on the side of matching.
