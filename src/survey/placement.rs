@@ -234,11 +234,9 @@ impl Ground<'_> {
 
     /// Why nothing at `path` may be touched for this clone, whatever else is known.
     fn out_of_bounds(&self, site: &CloneSite, path: &LocalPath) -> Option<Reason> {
-        let mains = self
-            .sides
-            .iter()
-            .flat_map(|s| [Some(&s.site.dir), s.site.main_worktree.as_ref(), Some(s.site.common_path())]);
-        if let Some(main) = mains.flatten().find(|main| main.is_beneath_or_at(path)) {
+        // Another clone's is no business of this registration: the walk finds it as a nested repository.
+        let mains = [Some(&site.dir), site.main_worktree.as_ref(), Some(site.common_path())];
+        if let Some(main) = mains.into_iter().flatten().find(|main| main.is_beneath_or_at(path)) {
             return Some(Reason::new(Code::MainWorktree, format!("{path} is or contains {main}")));
         }
         if path.is_beneath_or_at(site.common_path()) {
