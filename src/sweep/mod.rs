@@ -4,20 +4,32 @@
 //! thread of one clone:  Sweeper::enter  ->  Sweeper::resume  ->  (judge -> Sweeper::execute) for each candidate
 //! ```
 
+pub mod absence;
 pub mod act;
+mod ancestry;
+pub mod anchors;
+pub mod aside;
 pub mod atomic;
+pub mod branch;
 pub mod bytes;
 pub mod confine;
 mod execute;
+pub mod forget;
 pub mod journal;
 pub mod lock;
 pub mod marker;
 pub mod outcome;
+mod packed;
 pub mod protect;
 pub mod record;
+mod ref_lock;
+pub mod refs;
 pub mod remove;
 pub mod resume;
+#[cfg(test)]
+mod testing;
 pub mod trash;
+mod uses;
 
 use std::num::NonZeroUsize;
 
