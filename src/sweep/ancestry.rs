@@ -62,6 +62,6 @@ fn verified_parents(repo: &gix::Repository, id: ObjectId) -> Result<Vec<(i64, Ob
         return Err(format!("commit {id} is forged: its content is {hash}"));
     }
     let commit = CommitRefIter::from_bytes(&object.data, repo.object_hash());
-    let time = commit.clone().committer().map(|c| c.seconds()).unwrap_or_default();
+    let time = commit.committer().map(|c| c.seconds()).unwrap_or_default();
     Ok(commit.parent_ids().map(|parent| (time, parent)).collect())
 }

@@ -7,7 +7,7 @@
 //! `branch.<name>` in the config stays. `git branch -d` drops that section; but the file is everybody's, a crash in the
 //! middle of rewriting it costs more than a section that nobody reads, and a later branch of that name overwrites it.
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use gix::ObjectId;
 
 use crate::beneath::Dir;
@@ -19,6 +19,7 @@ use crate::sweep::outcome::BranchOutcome;
 use crate::sweep::record::RecordId;
 use crate::sweep::refs::{self, RefError};
 use crate::sweep::uses;
+use crate::vantage::paths::escape;
 
 /// What is asked to be deleted, and on whose word.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,7 @@ pub struct Claim<'a> {
 /// Deletes the branch, or says why it stays. One that is gone already is as good as deleted.
 pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> BranchOutcome {
     let kept = |why: String| BranchOutcome::kept(claim.name, why);
+    let shown = escape(claim.trunk);
     if !claim.owned {
         return kept("its worktree is not owned".into());
     }
@@ -51,30 +53,32 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> BranchOutcome {
         // The walk took its time: what the trunk is now must be what it was then.
         match refs::resolve(common, claim.trunk) {
             Ok((_, Some(now))) if now == trunk => Ok(()),
-            Ok(_) => Err(format!("{} moved meanwhile", claim.trunk)),
-            Err(error) => Err(format!("{}: {error}", claim.trunk)),
+            Ok(_) => Err(format!("{shown} moved meanwhile")),
+            Err(error) => Err(format!("{shown}: {error}")),
         }
     };
     match refs::delete(common, claim.name, claim.expected, claim.record, &still) {
-        Ok(()) | Err(RefError::Absent) => {
-            BranchOutcome::Deleted { name: crate::sweep::bytes::Bytes::new(claim.name) }
-        }
+        Ok(()) | Err(RefError::Absent) => match refs::read(common, claim.name) {
+            Ok(None) => BranchOutcome::Deleted { name: Bytes::new(claim.name) },
+            Ok(Some(_)) => kept("it was made anew meanwhile".into()),
+            Err(error) => kept(error.to_string()),
+        },
         Err(error) => kept(error.to_string()),
     }
 }
 
 /// The trunk's value, which contains the expected commit.
 fn landed(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<ObjectId, String> {
-    let (way, value) =
-        refs::resolve(common, claim.trunk).map_err(|error| format!("{}: {error}", claim.trunk))?;
+    let shown = escape(claim.trunk);
+    let (way, value) = refs::resolve(common, claim.trunk).map_err(|error| format!("{shown}: {error}"))?;
     if way.iter().any(|name| name == claim.name) {
         return Err("it is the trunk".into());
     }
-    let trunk = value.ok_or_else(|| format!("{} is gone", claim.trunk))?;
+    let trunk = value.ok_or_else(|| format!("{shown} is gone"))?;
     let repo = open_clone(common).map_err(|error| error.to_string())?;
     match ancestry::contains(&repo, trunk, claim.expected, stop)? {
         true => Ok(trunk),
-        false => Err(format!("{} does not contain it", claim.trunk)),
+        false => Err(format!("{shown} does not contain it")),
     }
 }
 

@@ -13,15 +13,19 @@ pub mod atomic;
 pub mod branch;
 pub mod bytes;
 pub mod confine;
+mod enter;
 mod execute;
 pub mod forget;
 pub mod journal;
+mod late;
 pub mod lock;
 pub mod marker;
 pub mod outcome;
+pub mod outside;
 mod packed;
 pub mod protect;
 pub mod record;
+pub mod records;
 mod ref_lock;
 pub mod refs;
 pub mod remove;
@@ -30,6 +34,7 @@ pub mod resume;
 mod testing;
 pub mod trash;
 mod uses;
+mod work;
 
 use std::num::NonZeroUsize;
 
@@ -74,6 +79,8 @@ pub struct LockedClone {
     state: Option<CloneState>,
     _lock: CloneLock,
     pub confinement: Confinement,
+    /// What is to be said to the person, and stops nothing.
+    pub warnings: Vec<String>,
 }
 
 impl LockedClone {
