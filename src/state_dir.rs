@@ -236,6 +236,27 @@ impl CloneState {
         }
     }
 
+    /// Removes `name` of `kind`, if it is there.
+    pub(crate) fn remove(&self, kind: &str, name: &str) -> io::Result<()> {
+        let Some(dir) = self.existing(kind)? else { return Ok(()) };
+        match crate::sweep::act::unlink(&dir, name.as_bytes()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Removes what a killed run did not finish to write.
+    pub(crate) fn remove_unfinished(&self) -> io::Result<()> {
+        for kind in self.dir.names().map_err(atomic::io_error)? {
+            match self.dir.dir(atomic::bstr_path(&kind)) {
+                Ok(dir) => atomic::remove_unfinished(&dir)?,
+                Err(Refused::Absent | Refused::NotPlain) => {}
+                Err(refused) => return Err(atomic::io_error(refused)),
+            }
+        }
+        Ok(())
+    }
+
     /// The names of what is kept of `kind`, in order.
     pub(crate) fn names(&self, kind: &str) -> io::Result<Vec<String>> {
         let Some(dir) = self.existing(kind)? else { return Ok(Vec::new()) };

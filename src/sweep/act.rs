@@ -50,7 +50,7 @@ pub fn sync(fd: impl AsFd) -> Result<(), Errno> {
 /// Renames, and fails if `to` is there already.
 ///
 /// A file system that can't promise this gets a plain rename; a directory that is renamed so replaces at most an empty
-/// directory, and no caller renames anything but a directory or to a name that it holds the lock of.
+/// directory, and files are renamed so only where nobody else makes such names.
 pub fn rename(from_dir: impl AsFd, from: &[u8], to_dir: impl AsFd, to: &[u8]) -> Result<(), Errno> {
     gate("rename")?;
     match rustix::fs::renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
@@ -63,6 +63,12 @@ pub fn rename(from_dir: impl AsFd, from: &[u8], to_dir: impl AsFd, to: &[u8]) ->
         }
         result => result,
     }
+}
+
+/// Renames, and fails if `to` is there already, or with `EINVAL` where the file system can't promise that.
+pub fn claim(from_dir: impl AsFd, from: &[u8], to_dir: impl AsFd, to: &[u8]) -> Result<(), Errno> {
+    gate("claim")?;
+    rustix::fs::renameat_with(from_dir, from, to_dir, to, RenameFlags::NOREPLACE)
 }
 
 /// Renames the file `from` over `to`.

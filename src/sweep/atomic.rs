@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::beneath::{Dir, Kind, Refused};
+use crate::beneath::{Dir, Kind, Meta, Refused};
 use crate::sweep::act;
 use crate::sweep::record::random_hex;
 
@@ -40,7 +40,8 @@ pub fn write(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32, durable: Durable) 
     Ok(())
 }
 
-/// Writes `bytes` to `name`, durably, if there is nothing of that name yet (`AlreadyExists`).
+/// Writes `bytes` to `name` if there is nothing of that name yet (`AlreadyExists`). The bytes are on the disk then; that
+/// the name is too takes a sync of `dir`.
 pub fn write_new(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
     let unfinished = unfinished_name()?;
     let mut file = act::create(dir, &unfinished, mode)?;
@@ -51,7 +52,7 @@ pub fn write_new(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<
         act::unlink(dir, &unfinished)?;
         return Err(error);
     }
-    Ok(act::sync(dir)?)
+    Ok(())
 }
 
 /// A name for a file that is not finished.
@@ -103,6 +104,13 @@ pub fn give_to_owner_of(dir: &Dir, made: impl std::os::fd::AsFd) -> Result<(), R
         act::chown(made, owner.uid, owner.gid)?;
     }
     Ok(())
+}
+
+/// Gives `made` the mode of the file that it is to replace, and to its owner if we may.
+pub fn take_after(model: &Meta, made: &std::fs::File) -> Result<(), Errno> {
+    // Without the set-id bits: a container may have set them.
+    act::chmod(made, model.mode & 0o777)?;
+    if rustix::process::geteuid().is_root() { act::chown(made, model.uid, model.gid) } else { Ok(()) }
 }
 
 /// A name's bytes as what `Dir` takes.

@@ -5,10 +5,11 @@
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus,
+    RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
 
 use crate::beneath::Dir;
+use crate::vantage::paths::LocalPath;
 
 /// What the kernel made of it. It is reported and stops nothing: the handles of the sweep guard without it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +22,12 @@ pub enum Confinement {
     Inactive(String),
 }
 
-/// Confines the changes of this thread to what lies beneath `allowed`.
-pub fn confine(allowed: &[&Dir]) -> Confinement {
+/// Confines the changes of this thread to what lies beneath `held` and `parents`; one of the latter that can't be opened
+/// can't be worked in either.
+pub fn confine(held: &[&Dir], parents: &[LocalPath]) -> Confinement {
     // ABI 3 names every access that changes a file system, `refer` and `truncate` too; later ones add devices and nets.
     let changing = AccessFs::from_write(ABI::V3);
-    match restrict(allowed, changing) {
+    match restrict(held, parents, changing) {
         Ok(status) => match status.ruleset {
             RulesetStatus::FullyEnforced => Confinement::Active,
             RulesetStatus::PartiallyEnforced => Confinement::Partial,
@@ -36,20 +38,29 @@ pub fn confine(allowed: &[&Dir]) -> Confinement {
 }
 
 fn restrict(
-    allowed: &[&Dir],
+    held: &[&Dir],
+    parents: &[LocalPath],
     changing: BitFlags<AccessFs>,
-) -> Result<RestrictionStatus, landlock::RulesetError> {
-    let ruleset =
-        Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(changing)?.create()?;
-    let rules = allowed.iter().map(|dir| Ok(PathBeneath::new(dir, changing)));
-    ruleset.add_rules(rules.collect::<Vec<Result<_, landlock::RulesetError>>>())?.restrict_self()
+) -> Result<RestrictionStatus, RulesetError> {
+    let ruleset = Ruleset::default()
+        // Where the kernel can't allow it, it refuses every move from one directory to another, ours too.
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Refer)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(changing)?
+        .create()?;
+    let held = held.iter().map(|dir| Ok(PathBeneath::new(*dir, changing)));
+    let parents = parents.iter().filter_map(|path| Dir::open(path).ok());
+    ruleset
+        .add_rules(held.collect::<Vec<Result<_, RulesetError>>>())?
+        .add_rules(parents.map(|dir| Ok::<_, RulesetError>(PathBeneath::new(dir, changing))))?
+        .restrict_self()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sweep::act;
-    use crate::vantage::paths::LocalPath;
 
     #[test]
     fn outside_nothing_can_be_changed_and_workers_inherit() {
@@ -63,7 +74,7 @@ mod tests {
         let (inside, outside) = (open("in"), open("out"));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                if confine(&[&inside]) != Confinement::Active {
+                if confine(&[&inside], &[]) != Confinement::Active {
                     return;
                 }
                 std::thread::scope(|workers| {

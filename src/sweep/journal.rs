@@ -181,7 +181,7 @@ impl Open {
     }
 
     /// Takes the journal off the disk: nothing is left to be finished.
-    pub fn close(self, state: Option<&CloneState>) -> io::Result<()> {
+    pub fn close(&self, state: Option<&CloneState>) -> io::Result<()> {
         let Some(state) = state.filter(|_| self.stored) else { return Ok(()) };
         let dir = state.ensured(KIND)?;
         // A step may have reached the disk although its call failed: whatever bears the id goes.

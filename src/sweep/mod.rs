@@ -4,20 +4,37 @@
 //! thread of one clone:  Sweeper::enter  ->  Sweeper::resume  ->  (judge -> Sweeper::execute) for each candidate
 //! ```
 
+pub mod absence;
 pub mod act;
+mod ancestry;
+pub mod anchors;
+pub mod aside;
 pub mod atomic;
+pub mod branch;
 pub mod bytes;
 pub mod confine;
+mod enter;
 mod execute;
+pub mod forget;
 pub mod journal;
+mod late;
 pub mod lock;
 pub mod marker;
 pub mod outcome;
+pub mod outside;
+mod packed;
 pub mod protect;
 pub mod record;
+pub mod records;
+mod ref_lock;
+pub mod refs;
 pub mod remove;
 pub mod resume;
+#[cfg(test)]
+mod testing;
 pub mod trash;
+mod uses;
+mod work;
 
 use std::num::NonZeroUsize;
 
@@ -62,6 +79,8 @@ pub struct LockedClone {
     state: Option<CloneState>,
     _lock: CloneLock,
     pub confinement: Confinement,
+    /// What is to be said to the person, and stops nothing.
+    pub warnings: Vec<String>,
 }
 
 impl LockedClone {

@@ -77,7 +77,8 @@ pub struct Outcome {
     pub observed: Option<String>,
     /// After a failure: the command that finishes it, and changes nothing where all is done.
     pub retry: Option<String>,
-    pub record: RecordId,
+    /// Its retirement record; `None` where nothing was done.
+    pub record: Option<RecordId>,
 }
 
 /// Hears of freed bytes while a removal runs, from any of its threads.

@@ -1,0 +1,68 @@
+//! Entering a clone: the thread is confined before its first write, and the clone locked before anything is judged to be
+//! acted on.
+
+use crate::beneath::{Dir, Refused, lstat};
+use crate::sweep::confine::confine;
+use crate::sweep::lock::{CloneLock, PATIENCE};
+use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, ref_lock, resume};
+use crate::vantage::paths::LocalPath;
+
+impl Sweeper<'_> {
+    /// Confines this thread, locks the clone and opens what is kept for it. `parents` are the directories that hold the
+    /// candidates; those of removals that an earlier run began are added. `main_worktree` is the clone's, if it has one.
+    ///
+    /// The thread stays confined after this: call it on one that sweeps this clone and does nothing else.
+    pub fn enter(
+        &self,
+        common: Dir,
+        main_worktree: Option<&LocalPath>,
+        parents: &[LocalPath],
+    ) -> Result<LockedClone, EnterError> {
+        let unreadable = |path: &LocalPath, refused: Refused| EnterError::Unreadable {
+            path: path.clone(),
+            why: refused.to_string(),
+        };
+        let common_id = common.own_meta().map_err(|r| unreadable(common.path(), r))?.id;
+        let mut reach = vec![common_id];
+        if let Some(path) = main_worktree {
+            reach.push(lstat(path).map_err(|r| unreadable(path, r))?.id);
+        }
+        if self.state.ancestry()?.iter().any(|id| reach.contains(id)) {
+            return Err(EnterError::StateInReach(self.state.dir().path().clone()));
+        }
+        let (pending, damaged) = resume::pending(self.state, common_id)?;
+        let mut parents = parents.to_vec();
+        parents.extend(pending.iter().filter_map(|p| p.path.as_ref()?.parent()));
+        parents.sort_unstable();
+        parents.dedup();
+        let confinement = confine(&[&common, self.state.dir()], &parents);
+        let lock = CloneLock::acquire(&common, PATIENCE, self.stop)?;
+        let state = match self.state.clone_state(common_id) {
+            Ok(state) => Some(state),
+            Err(error) if error.is_full() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let mut clone = LockedClone { common, common_id, state, _lock: lock, confinement, warnings: damaged };
+        clone.tidy();
+        Ok(clone)
+    }
+}
+
+impl LockedClone {
+    /// Removes what a killed run left of files that it was writing. Only the holder of the lock makes such files.
+    fn tidy(&mut self) {
+        let mut results = vec![ref_lock::remove_stale_packed_lock(&self.common).map_err(|e| e.to_string())];
+        for dir in ["treesweep", "treesweep/retired"] {
+            results.push(match self.common.dir(dir) {
+                Ok(dir) => atomic::remove_unfinished(&dir).map_err(|e| e.to_string()),
+                Err(Refused::Absent) => Ok(()),
+                Err(refused) => Err(refused.to_string()),
+            });
+        }
+        if let Some(state) = &self.state {
+            results.push(state.remove_unfinished().map_err(|e| e.to_string()));
+        }
+        let left = results.into_iter().filter_map(Result::err);
+        self.warnings.extend(left.map(|why| format!("left by an earlier run: {why}")));
+    }
+}
