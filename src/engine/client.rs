@@ -89,7 +89,7 @@ impl fmt::Display for EngineState {
         match self {
             Self::Answered { api_version } => write!(f, "answered (API {api_version})"),
             Self::Missing => f.write_str("does not exist"),
-            Self::Refused => f.write_str("nobody listens at the socket"),
+            Self::Refused => f.write_str("has a socket at which nobody listens"),
             Self::PermissionDenied { group: Some(group) } => {
                 write!(f, "may not be opened; members of the group {group} may")
             }
