@@ -175,6 +175,7 @@ async fn converse(endpoint: &Endpoint, ask: &Ask<'_>) -> Result<(String, Vec<Con
     let path = match &endpoint.address {
         Address::Unix(path) => path,
         Address::Remote(_) => return Err(EngineState::Remote),
+        Address::Forbidden(_) => return Err(EngineState::PermissionDenied { group: None }),
         Address::Broken { why, .. } => return Err(EngineState::Failed(escape(why.as_bytes()))),
     };
     let deadline = Instant::now() + ask.time_limit;
