@@ -89,7 +89,7 @@ impl fmt::Display for EngineState {
         match self {
             Self::Answered { api_version } => write!(f, "answered (API {api_version})"),
             Self::Missing => f.write_str("does not exist"),
-            Self::Refused => f.write_str("nobody listens at the socket"),
+            Self::Refused => f.write_str("has a socket at which nobody listens"),
             Self::PermissionDenied { group: Some(group) } => {
                 write!(f, "may not be opened; members of the group {group} may")
             }
@@ -175,6 +175,7 @@ async fn converse(endpoint: &Endpoint, ask: &Ask<'_>) -> Result<(String, Vec<Con
     let path = match &endpoint.address {
         Address::Unix(path) => path,
         Address::Remote(_) => return Err(EngineState::Remote),
+        Address::Forbidden(_) => return Err(EngineState::PermissionDenied { group: None }),
         Address::Broken { why, .. } => return Err(EngineState::Failed(escape(why.as_bytes()))),
     };
     let deadline = Instant::now() + ask.time_limit;

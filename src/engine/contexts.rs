@@ -51,6 +51,10 @@ pub(super) fn endpoints(sources: &EndpointSources, overridden: bool) -> Vec<Endp
     if !overridden {
         match current_context(&dir, sources) {
             Ok(name) => current = name,
+            // With another user's home (`sudo -u`, a service) it is not this user's configuration.
+            Err(denied @ Address::Forbidden(_)) => {
+                return vec![Endpoint::new("docker config", denied, Origin::Found)];
+            }
             // Which engine the user means is not known: something that matters could not be asked.
             Err(broken) => all.push(Endpoint::new("docker config", broken, Origin::Configured)),
         }
@@ -133,6 +137,9 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 }
 
 fn broken(path: &Path, error: &io::Error) -> Address {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return Address::Forbidden(shown(path));
+    }
     Address::Broken { text: shown(path), why: error.to_string() }
 }
 
@@ -142,6 +149,8 @@ fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn docker_dir(config: &str, contexts: &[(&str, &str)]) -> (tempfile::TempDir, EndpointSources) {
@@ -202,6 +211,21 @@ mod tests {
         let rows = summary(&sources, true);
         assert_eq!(rows[0].0, "docker context unreadable");
         assert_eq!(rows[0].1, meta.display().to_string());
+    }
+
+    #[test]
+    fn configuration_of_another_user_is_none_of_ours() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(broken(Path::new("/root/.docker"), &denied), Address::Forbidden("/root/.docker".into()));
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (dir, sources) = docker_dir("{}", &[("a", "unix:///a.sock")]);
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o000)).unwrap();
+        let rows = summary(&sources, false);
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let config = dir.path().join("config.json").display().to_string();
+        assert_eq!(rows, [row("docker config", &config, Origin::Found)]);
     }
 
     #[test]

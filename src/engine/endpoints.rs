@@ -97,11 +97,13 @@ pub enum Address {
     Unix(PathBuf),
     /// tcp, ssh and the like: never asked, because it knows the paths of another machine.
     Remote(String),
-    /// Configuration that can't be read or means nothing: where, and why.
+    /// Configuration that means nothing: where, and why.
     Broken {
         text: String,
         why: String,
     },
+    /// Configuration that may not be read: where.
+    Forbidden(String),
 }
 
 impl Address {
@@ -124,7 +126,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "unix://{}", escape(path.as_os_str().as_bytes())),
-            Self::Remote(text) | Self::Broken { text, .. } => f.write_str(text),
+            Self::Remote(text) | Self::Broken { text, .. } | Self::Forbidden(text) => f.write_str(text),
         }
     }
 }
@@ -200,7 +202,7 @@ fn once_each(mut all: Vec<Endpoint>) -> Vec<Endpoint> {
     all.retain(|endpoint| {
         let id = match &endpoint.address {
             Address::Unix(path) => socket_id(path),
-            Address::Remote(_) | Address::Broken { .. } => Ok(None),
+            Address::Remote(_) | Address::Broken { .. } | Address::Forbidden(_) => Ok(None),
         };
         let absent = matches!(&id, Err(e) if is_absence(e));
         if absent && endpoint.origin == Origin::Found {

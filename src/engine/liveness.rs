@@ -228,13 +228,13 @@ impl Question<'_> {
         let why = match (inside, compose) {
             (Some(mount), _) => Live::Mounts(described_source(mount)),
             (None, Some(dir)) => Live::ComposeProject(dir),
-            (None, None) => self.from_above(container, related.next()?.1)?,
+            (None, None) => self.by_mount_above(container, related.next()?.1)?,
         };
         Some(Hold::LiveContainer { container: described, why })
     }
 
     /// `container` is up and mounts `above`, which contains the checkout: does it use it?
-    fn from_above(&self, container: &Container, above: &ContainerMount) -> Option<Live> {
+    fn by_mount_above(&self, container: &Container, above: &ContainerMount) -> Option<Live> {
         let mounts = described_source(above);
         if self.mode == LiveMode::Mounted {
             return Some(Live::MountsAbove(mounts));

@@ -11,6 +11,7 @@ pub mod foreign;
 pub mod forms;
 pub mod liveness;
 pub mod place;
+mod proc_fs;
 pub mod processes;
 pub mod reading;
 pub mod scan;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::engine::foreign::ForeignNamespace;
 use crate::vantage::own_container::ContainerId;
@@ -16,9 +16,8 @@ use crate::vantage::paths::FileId;
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub pid: u32,
-    /// 0: it has none in our pid namespace.
-    pub parent: u32,
-    /// The kernel's short name for it, control characters escaped. Arguments are not read: they may carry secrets.
+    /// The kernel's short name for it, control characters escaped; empty if it holds nothing and sees our mounts, so that
+    /// nobody asks. Arguments are not read: they may carry secrets.
     pub command: String,
     /// The containers that its cgroup names; `None`: its cgroup could not be read.
     pub containers: Option<Vec<ContainerId>>,
@@ -33,7 +32,7 @@ pub struct Seen {
 pub struct HeldPlace {
     pub what: Held,
     /// The directory and all those above it, without our root directory.
-    pub chain: Rc<[FileId]>,
+    pub chain: Arc<[FileId]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,16 +111,17 @@ pub struct Process {
 }
 
 /// Who is asking: needed to tell our own processes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Asker {
     pub pid: u32,
+    /// Our pid and those of our parents.
+    pub line: Vec<u32>,
     pub mount_namespace: Option<u64>,
 }
 
 impl ProcessTable {
     /// The table of what a scan by `asker` has seen.
     pub fn new(view: View, asker: Asker, seen: Vec<Seen>, foreign: Vec<ForeignNamespace>) -> Self {
-        let ours = own_line(asker.pid, &seen);
         let mut table = Self {
             view,
             processes: Vec::with_capacity(seen.len()),
@@ -133,7 +133,7 @@ impl ProcessTable {
             own_mount_namespace: asker.mount_namespace,
         };
         for process in seen {
-            let relation = if ours.contains(&process.pid) { Relation::Own } else { Relation::Other };
+            let relation = if asker.line.contains(&process.pid) { Relation::Own } else { Relation::Other };
             // The directories that we hold open ourselves are those that we look at.
             let ourself = process.pid == asker.pid;
             table.add_places(&process, relation, |what| !(ourself && what == Held::OpenDirectory));
@@ -244,30 +244,16 @@ pub enum NotLookedInto {
     WorkingDirUnplaceable(String),
 }
 
-/// The pids of the process `own` and of its parents.
-fn own_line(own: u32, seen: &[Seen]) -> Vec<u32> {
-    let parents: HashMap<u32, u32> = seen.iter().map(|p| (p.pid, p.parent)).collect();
-    let mut line = vec![own];
-    // A pid that was reused while we looked could make a loop.
-    while let Some(parent) =
-        line.last().and_then(|pid| parents.get(pid)).filter(|p| **p != 0 && !line.contains(p))
-    {
-        line.push(*parent);
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const ID: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-    fn seen(pid: u32, parent: u32, places: &[(Held, &[u64])]) -> Seen {
+    fn seen(pid: u32, places: &[(Held, &[u64])]) -> Seen {
         let chain = |inodes: &[u64]| inodes.iter().map(|ino| FileId { dev: 1, ino: *ino }).collect();
         Seen {
             pid,
-            parent,
             command: format!("p{pid}"),
             containers: Some(Vec::new()),
             mount_namespace: Some(1),
@@ -280,7 +266,12 @@ mod tests {
     }
 
     fn table(view: View, seen: Vec<Seen>) -> ProcessTable {
-        ProcessTable::new(view, Asker { pid: 10, mount_namespace: Some(1) }, seen, Vec::new())
+        ProcessTable::new(
+            view,
+            Asker { pid: 10, line: vec![10, 5, 1], mount_namespace: Some(1) },
+            seen,
+            Vec::new(),
+        )
     }
 
     fn inside(table: &ProcessTable, ino: u64) -> Vec<(u32, Held, Relation)> {
@@ -292,10 +283,10 @@ mod tests {
         let table = table(
             View::All,
             vec![
-                seen(1, 0, &[]),
-                seen(5, 1, &[(Held::Cwd, &[3, 2])]),
-                seen(10, 5, &[(Held::Cwd, &[2]), (Held::OpenDirectory, &[3, 2])]),
-                seen(11, 10, &[(Held::OpenDirectory, &[4, 3, 2]), (Held::OpenDirectory, &[3, 2])]),
+                seen(1, &[]),
+                seen(5, &[(Held::Cwd, &[3, 2])]),
+                seen(10, &[(Held::Cwd, &[2]), (Held::OpenDirectory, &[3, 2])]),
+                seen(11, &[(Held::OpenDirectory, &[4, 3, 2]), (Held::OpenDirectory, &[3, 2])]),
             ],
         );
         let (own, other) = (Relation::Own, Relation::Other);
@@ -307,7 +298,7 @@ mod tests {
 
     fn in_container(pid: u32) -> Seen {
         let containers = Some(vec![ContainerId::new(ID)]);
-        Seen { containers, mount_namespace: Some(7), ..seen(pid, 1, &[]) }
+        Seen { containers, mount_namespace: Some(7), ..seen(pid, &[]) }
     }
 
     #[test]
@@ -316,7 +307,7 @@ mod tests {
         let pids = |seen| table(View::All, seen).of_container(&id, 20).map(|all| all.len());
         let stray = Seen { containers: Some(Vec::new()), ..in_container(22) };
         assert_eq!(
-            pids(vec![in_container(20), in_container(21), seen(30, 1, &[])]),
+            pids(vec![in_container(20), in_container(21), seen(30, &[])]),
             Ok(4),
             "two, each known twice"
         );
@@ -327,8 +318,8 @@ mod tests {
         let denied = Seen { access: Access::Denied, ..stray };
         assert!(pids(vec![in_container(20), denied]).is_err());
         assert_eq!(pids(vec![in_container(21)]), Err(NotLookedInto::NoInit { pid: 20 }));
-        assert_eq!(pids(vec![seen(20, 1, &[])]), Err(NotLookedInto::InitElsewhere { pid: 20 }));
-        let unknown = Seen { containers: None, ..seen(30, 1, &[]) };
+        assert_eq!(pids(vec![seen(20, &[])]), Err(NotLookedInto::InitElsewhere { pid: 20 }));
+        let unknown = Seen { containers: None, ..seen(30, &[]) };
         assert_eq!(pids(vec![in_container(20), unknown]), Err(NotLookedInto::NoCgroup { pid: 30 }));
         for (view, why) in [
             (View::OtherNamespace, NotLookedInto::OtherPidNamespace),
@@ -336,11 +327,5 @@ mod tests {
         ] {
             assert_eq!(table(view, vec![in_container(20)]).of_container(&id, 20).err(), Some(why));
         }
-    }
-
-    #[test]
-    fn our_line_ends_at_a_loop() {
-        assert_eq!(own_line(3, &[seen(3, 2, &[]), seen(2, 3, &[])]), [3, 2]);
-        assert_eq!(own_line(3, &[]), [3]);
     }
 }

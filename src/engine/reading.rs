@@ -232,3 +232,85 @@ fn own_mounts(summary: &ContainerSummary, volumes: &Volumes, wsl: Option<&Wsl>) 
     }
     own
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(typ: Option<&str>, name: Option<&str>, source: Option<&str>) -> MountPoint {
+        MountPoint {
+            typ: typ.map(Into::into),
+            name: name.map(Into::into),
+            source: source.map(Into::into),
+            destination: Some("/w/../w".into()),
+            ..MountPoint::default()
+        }
+    }
+
+    #[test]
+    fn each_kind_of_mount_is_known_and_the_rest_is_unknown() {
+        let volume = |name: Option<&str>| MountKind::Volume { name: name.map(Into::into) };
+        let host = |path: &str| Source::Host(HostPath::new(path));
+        for (typ, name, source, kind, expected) in [
+            (Some("bind"), None, Some("/a"), MountKind::Bind, host("/a")),
+            (Some("bind"), None, None, MountKind::Bind, Source::Absent),
+            (Some("volume"), Some("v"), Some("/v/_data"), volume(Some("v")), host("/v/_data")),
+            (Some("volume"), Some("v"), None, volume(Some("v")), Source::Absent),
+            (Some("volume"), None, None, volume(None), Source::Absent),
+            (Some("tmpfs"), None, Some(""), MountKind::Virtual, Source::Absent),
+            (Some("image"), Some("alpine"), Some("alpine"), MountKind::Virtual, Source::Absent),
+            (Some("npipe"), None, Some("/p"), MountKind::Unknown, host("/p")),
+            (Some(""), Some("v"), None, volume(Some("v")), Source::Absent),
+            (None, None, Some("/a"), MountKind::Bind, host("/a")),
+            (None, None, None, MountKind::Unknown, Source::Absent),
+        ] {
+            let read = RawMount::read(mount(typ, name, source), &Volumes::default(), None);
+            assert_eq!((&read.kind, &read.source), (&kind, &expected), "{typ:?} {name:?} {source:?}");
+            assert_eq!(read.destination, Some(RecordedPath::new("/w")));
+        }
+        let relative = MountPoint { destination: Some("w".into()), ..mount(None, None, None) };
+        assert_eq!(RawMount::read(relative, &Volumes::default(), None).destination, None);
+    }
+
+    #[test]
+    fn the_deepest_mount_decides_what_a_container_sees() {
+        let table = MountTable::parse(b"1 0 8:1 / / rw - ext4 d rw\n").unwrap();
+        let bind = |source: &str, destination: &str| MountPoint {
+            destination: Some(destination.into()),
+            ..mount(Some("bind"), None, Some(source))
+        };
+        let volume = MountPoint {
+            destination: Some("/w/app/.worktrees".into()),
+            ..mount(Some("volume"), Some("v"), None)
+        };
+        let summary = ContainerSummary {
+            mounts: Some(vec![volume, bind("/src/app", "/w/app"), bind("/src", "/w")]),
+            ..ContainerSummary::default()
+        };
+        let reader = Reader::new(&[], Volumes::default(), &OwnContainer::No, None, &table);
+        let container = reader.container(summary);
+        let seen = |path: &str| {
+            let path = RecordedPath::new(path);
+            let mount = container.deepest_over(&path)?;
+            Some((mount.kind.clone(), mount.locate(&path).map(|p| p.to_string())))
+        };
+        assert_eq!(seen("/w/app/x"), Some((MountKind::Bind, Some("/src/app/x".into()))));
+        assert_eq!(seen("/w/app"), Some((MountKind::Bind, Some("/src/app".into()))));
+        assert_eq!(seen("/w/appx"), Some((MountKind::Bind, Some("/src/appx".into()))));
+        let in_volume = MountKind::Volume { name: Some("v".into()) };
+        assert_eq!(seen("/w/app/.worktrees/x"), Some((in_volume, None)));
+        assert_eq!(seen("/opt"), None, "in the container's own layer");
+    }
+
+    #[test]
+    fn names_are_shown_and_escaped() {
+        let table = MountTable::default();
+        let reader = Reader::new(&[], Volumes::default(), &OwnContainer::No, None, &table);
+        let named = |names: Option<Vec<String>>| {
+            let id = Some("0123456789abcdef".into());
+            reader.container(ContainerSummary { id, names, ..ContainerSummary::default() }).described()
+        };
+        assert_eq!(named(Some(vec!["/app\x1b".into()])), "container app\\u{1b} (0123456789ab)");
+        assert_eq!(named(None), "container 0123456789ab (0123456789ab)");
+    }
+}

@@ -1,25 +1,22 @@
 //! One pass over `/proc`: what each process holds, which containers it belongs to, and which mounts it sees.
-//!
-//! Nothing is opened but `/proc` itself: working directories and the like are reached as `O_PATH`, and what lies above
-//! them by `..`, which asks no file system server and crosses mounts of whatever namespace.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
-use std::rc::Rc;
+use std::io;
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use bstr::ByteSlice;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use crate::engine::foreign::ForeignNamespace;
+use crate::engine::proc_fs::{Chains, Reached, Stat, Unseen, namespace, numbers, open_dir, reached, read_at};
 use crate::engine::processes::{Access, Asker, Held, HeldPlace, ProcessTable, Seen, View};
 use crate::vantage::mountinfo::{MountInfoError, MountTable};
-use crate::vantage::own_container::{ContainerId, PidNamespace, parse_namespace};
-use crate::vantage::paths::{FileId, LocalPath, escape};
+use crate::vantage::own_container::{ContainerId, PidNamespace};
+use crate::vantage::paths::{FileId, LocalPath};
 
 /// Why processes could not be looked at at all.
 #[derive(Debug, thiserror::Error)]
@@ -36,25 +33,29 @@ impl From<Errno> for ScanError {
     }
 }
 
-/// Deeper than any path that the kernel lets a process walk in one call.
-const DEPTH_LIMIT: usize = 4096;
+/// More threads than this gain nothing: the kernel serialises parts of it.
+const MOST_WORKERS: usize = 4;
 
 /// Looks at every process that `/proc` shows. `own_mounts` are this process's own.
 ///
 /// # Errors
 /// `/proc` can't be read, or says something that is not understood. A process that may not be looked at is no error.
 pub fn scan(own_mounts: &MountTable) -> Result<ProcessTable, ScanError> {
-    let mut scanner = Scanner::new()?;
-    let mut seen = Vec::new();
-    let mut names = rustix::fs::Dir::read_from(&scanner.proc)?;
-    while let Some(entry) = names.read() {
-        let entry = entry?;
-        if let Some(pid) = number(entry.file_name().to_bytes()) {
-            seen.extend(scanner.look(pid)?);
-        }
-    }
-    let asker = Asker { pid: std::process::id(), mount_namespace: scanner.own_namespace };
-    Ok(ProcessTable::new(view(own_mounts), asker, seen, scanner.foreign))
+    let shared = Shared::new()?;
+    let pids = numbers(open_dir(&shared.proc, ".")?)?;
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS);
+    let share = pids.len().div_ceil(workers).max(1);
+    let seen = thread::scope(|scope| {
+        let started: Vec<_> =
+            pids.chunks(share).map(|pids| scope.spawn(|| Worker::new(&shared)?.look_at(pids))).collect();
+        let joined =
+            started.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, _>>()
+    })?;
+    let pid = std::process::id();
+    let asker = Asker { pid, line: own_line(&shared.proc, pid), mount_namespace: shared.own_namespace };
+    let foreign = shared.foreign.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(ProcessTable::new(view(own_mounts), asker, seen.into_iter().flatten().collect(), foreign.found))
 }
 
 fn view(own_mounts: &MountTable) -> View {
@@ -67,69 +68,72 @@ fn view(own_mounts: &MountTable) -> View {
     }
 }
 
-/// A directory as it is reached through one mount.
-type Reached = (u64, FileId);
+/// `own` and its parents, as far as they can be read.
+fn own_line(proc: &OwnedFd, own: u32) -> Vec<u32> {
+    let mut line = vec![own];
+    loop {
+        let last = line.last().map_or(own, |pid| *pid);
+        let parent =
+            open_dir(proc, &last.to_string()).map_err(Unseen::from).and_then(Stat::read).map(|s| s.parent);
+        match parent {
+            // A pid that was reused while we looked could make a loop.
+            Ok(parent) if parent != 0 && !line.contains(&parent) => line.push(parent),
+            Ok(_) | Err(_) => return line,
+        }
+    }
+}
 
-struct Scanner {
+/// What all workers need to know of us, and what they find together.
+struct Shared {
     proc: OwnedFd,
-    root: FileId,
     own_namespace: Option<u64>,
     own_mountinfo: Vec<u8>,
-    chains: HashMap<Reached, Rc<[FileId]>>,
-    namespaces: HashSet<Namespace>,
-    foreign: Vec<ForeignNamespace>,
+    foreign: Mutex<Foreign>,
+}
+
+#[derive(Default)]
+struct Foreign {
+    views: HashSet<MountView>,
+    found: Vec<ForeignNamespace>,
 }
 
 /// What tells apart two views on mounts.
 #[derive(PartialEq, Eq, Hash)]
-enum Namespace {
+enum MountView {
     /// By the namespace's inode, and the process's root directory: mounts outside of it are not listed.
     Known(u64, Option<Reached>),
     /// It may not be asked: by a hash of what `mountinfo` says.
     Content(u64),
 }
 
-/// Why something of a process was not seen.
-enum Unseen {
-    /// It is gone.
-    Vanished,
-    /// We may not look.
-    Denied,
-}
-
-impl From<Errno> for Unseen {
-    fn from(errno: Errno) -> Self {
-        match errno {
-            Errno::NOENT | Errno::SRCH => Self::Vanished,
-            // A broken file system says other things: what it hides is not seen either.
-            _ => Self::Denied,
-        }
-    }
-}
-
-impl Scanner {
+impl Shared {
     fn new() -> Result<Self, ScanError> {
-        let proc = rustix::fs::open("/proc", DIRECTORY, Mode::empty())?;
-        let (root, _) = reached(CWD, Path::new("/"))?;
+        let proc = open_dir(CWD, "/proc")?;
         let own_mountinfo = read_at(&proc, "self/mountinfo")?;
         let own_namespace = namespace(&proc, "self/ns/mnt");
-        Ok(Self {
-            proc,
-            root: root.1,
-            own_namespace,
-            own_mountinfo,
-            chains: HashMap::new(),
-            namespaces: HashSet::new(),
-            foreign: Vec::new(),
-        })
+        Ok(Self { proc, own_namespace, own_mountinfo, foreign: Mutex::default() })
+    }
+}
+
+struct Worker<'a> {
+    shared: &'a Shared,
+    chains: Chains,
+}
+
+impl<'a> Worker<'a> {
+    fn new(shared: &'a Shared) -> Result<Self, ScanError> {
+        Ok(Self { shared, chains: Chains::new()? })
     }
 
-    /// The process `pid`; `None` if it is gone, or is a thread of the kernel.
+    fn look_at(&mut self, pids: &[u32]) -> Result<Vec<Seen>, ScanError> {
+        pids.iter().filter_map(|pid| self.look(*pid).transpose()).collect()
+    }
+
+    /// The process `pid`; `None` if it is gone, or is a thread of the kernel that can't be looked into.
     fn look(&mut self, pid: u32) -> Result<Option<Seen>, ScanError> {
         let mut seen = Seen {
             pid,
-            parent: 0,
-            command: "?".into(),
+            command: String::new(),
             containers: None,
             mount_namespace: None,
             places: Vec::new(),
@@ -145,48 +149,43 @@ impl Scanner {
 
     /// Its directory in `/proc`; `None` if nothing is to be known of it. What was seen before an error stays seen.
     fn fill(&mut self, seen: &mut Seen) -> Result<Option<OwnedFd>, Unseen> {
-        let dir = rustix::fs::openat(&self.proc, seen.pid.to_string(), DIRECTORY, Mode::empty())?;
-        let stat = Stat::parse(&read_at(&dir, "stat")?).ok_or(Unseen::Denied)?;
-        if stat.kernel_thread || stat.is_gone() {
+        let dir = open_dir(&self.shared.proc, &seen.pid.to_string())?;
+        seen.mount_namespace = namespace(&dir, "ns/mnt");
+        seen.containers = Some(ContainerId::all_in(&read_at(&dir, "cgroup")?).collect());
+        let mut looked = self.places(&dir, &mut seen.places);
+        let is_ordinary = looked.is_ok() && seen.places.is_empty() && self.sees_our_mounts(seen);
+        if is_ordinary {
+            // It holds nothing: its name is not needed, and costs as much as all the rest.
+            return Ok(Some(dir));
+        }
+        let stat = Stat::read(&dir)?;
+        if stat.kernel_thread {
             return Ok(None);
         }
-        seen.parent = stat.parent;
+        if stat.outlived_by_threads() {
+            looked = self.places_of_threads(&dir, &mut seen.places);
+        }
         seen.command = stat.command;
-        seen.containers = Some(ContainerId::all_in(&read_at(&dir, "cgroup")?).collect());
-        seen.mount_namespace = namespace(&dir, "ns/mnt");
-        match self.places(&dir, stat.state, &mut seen.places) {
+        match looked {
             Err(Unseen::Denied) => seen.access = Access::Denied,
             other => other?,
         }
         Ok(Some(dir))
     }
 
-    fn places(&mut self, dir: &OwnedFd, state: u8, places: &mut Vec<HeldPlace>) -> Result<(), Unseen> {
-        if state != ZOMBIE {
-            return self.places_of_task(dir, places);
-        }
-        // The first thread has ended, others go on and hold what they hold.
-        let tasks = rustix::fs::openat(dir, "task", DIRECTORY, Mode::empty())?;
-        for name in names(&tasks)? {
-            let task = rustix::fs::openat(&tasks, name.as_slice(), DIRECTORY, Mode::empty())?;
-            match self.places_of_task(&task, places) {
-                Err(Unseen::Denied) => return Err(Unseen::Denied),
-                Ok(()) | Err(Unseen::Vanished) => {}
-            }
-        }
-        Ok(())
+    fn sees_our_mounts(&self, seen: &Seen) -> bool {
+        seen.mount_namespace.is_some() && seen.mount_namespace == self.shared.own_namespace
     }
 
-    fn places_of_task(&mut self, dir: &OwnedFd, places: &mut Vec<HeldPlace>) -> Result<(), Unseen> {
-        let mut hold = |what, chain: Option<Rc<[FileId]>>| {
-            // Most processes hold only the root directory, which is nobody's checkout.
+    fn places(&mut self, dir: &OwnedFd, places: &mut Vec<HeldPlace>) -> Result<(), Unseen> {
+        let mut hold = |what, chain: Option<Arc<[FileId]>>| {
             places.extend(chain.filter(|chain| !chain.is_empty()).map(|chain| HeldPlace { what, chain }));
         };
-        hold(Held::Cwd, self.chain(dir, b"cwd")?);
-        hold(Held::Root, self.chain(dir, b"root")?);
-        let fds = rustix::fs::openat(dir, "fd", DIRECTORY, Mode::empty())?;
-        for name in names(&fds)? {
-            match self.chain(&fds, &name) {
+        hold(Held::Cwd, self.chains.of(dir, "cwd")?);
+        hold(Held::Root, self.chains.of(dir, "root")?);
+        let fds = open_dir(dir, "fd")?;
+        for fd in numbers(&fds)? {
+            match self.chains.of(&fds, &fd.to_string()) {
                 Ok(chain) => hold(Held::OpenDirectory, chain),
                 // It was closed meanwhile.
                 Err(Unseen::Vanished) => {}
@@ -196,75 +195,41 @@ impl Scanner {
         Ok(())
     }
 
-    /// The directory that the link `name` leads to and those above it; `None` if it leads to no directory.
-    fn chain(&mut self, dir: &OwnedFd, name: &[u8]) -> Result<Option<Rc<[FileId]>>, Unseen> {
-        let path = Path::new(name.to_os_str().map_err(|_| Unseen::Vanished)?);
-        let (at, kind) = reached(dir, path)?;
-        if kind != FileType::Directory {
-            return Ok(None);
+    fn places_of_threads(&mut self, dir: &OwnedFd, places: &mut Vec<HeldPlace>) -> Result<(), Unseen> {
+        let tasks = open_dir(dir, "task")?;
+        for task in numbers(&tasks)? {
+            let looked = open_dir(&tasks, &task.to_string()).map_err(Unseen::from);
+            match looked.and_then(|task| self.places(&task, places)) {
+                Err(Unseen::Denied) => return Err(Unseen::Denied),
+                Ok(()) | Err(Unseen::Vanished) => {}
+            }
         }
-        if let Some(known) = self.chains.get(&at) {
-            return Ok(Some(known.clone()));
-        }
-        let handle = rustix::fs::openat(dir, path, PATH_FLAGS, Mode::empty())?;
-        self.climb(handle).map(Some)
-    }
-
-    /// Climbs from `handle` to the top of its mount namespace, or to where we have been before.
-    fn climb(&mut self, mut handle: OwnedFd) -> Result<Rc<[FileId]>, Unseen> {
-        let mut new = Vec::new();
-        let (mut at, _) = reached(&handle, Path::new(""))?;
-        let mut chain: Rc<[FileId]> = loop {
-            if let Some(known) = self.chains.get(&at) {
-                break known.clone();
-            }
-            new.push(at);
-            let above = rustix::fs::openat(&handle, "..", PATH_FLAGS, Mode::empty())?;
-            let (next, _) = reached(&above, Path::new(""))?;
-            if next == at {
-                break Rc::default();
-            }
-            if new.len() > DEPTH_LIMIT {
-                return Err(Unseen::Denied);
-            }
-            (handle, at) = (above, next);
-        };
-        for at in new.into_iter().rev() {
-            if at.1 != self.root {
-                chain = std::iter::once(at.1).chain(chain.iter().copied()).collect();
-            }
-            self.chains.insert(at, chain.clone());
-        }
-        Ok(chain)
+        Ok(())
     }
 
     /// Keeps the mounts that the process sees, if it does not see ours, once for each view.
-    fn mounts(&mut self, dir: &OwnedFd, seen: &Seen) -> Result<(), ScanError> {
-        if seen.mount_namespace.is_some() && seen.mount_namespace == self.own_namespace {
+    fn mounts(&self, dir: &OwnedFd, seen: &Seen) -> Result<(), ScanError> {
+        if self.sees_our_mounts(seen) {
             return Ok(());
         }
-        let mut content = None;
-        let key = match seen.mount_namespace {
-            Some(id) => Namespace::Known(id, reached(dir, Path::new("root")).ok().map(|(at, _)| at)),
-            None => {
-                // `mountinfo` may be read of processes of which nothing else may.
-                let Ok(bytes) = read_at(dir, "mountinfo") else { return Ok(()) };
-                if bytes == self.own_mountinfo {
-                    return Ok(());
-                }
-                let mut hasher = DefaultHasher::new();
-                bytes.hash(&mut hasher);
-                content = Some(bytes);
-                Namespace::Content(hasher.finish())
+        let root = || reached(dir, "root").ok().map(|(at, _)| at);
+        let known = seen.mount_namespace.map(|id| MountView::Known(id, root()));
+        if let Some(view) = known
+            && !self.is_new(view)
+        {
+            return Ok(());
+        }
+        // It may be read of processes of which nothing else may. One that ends now sees no mounts any more.
+        let Ok(bytes) = read_at(dir, "mountinfo") else { return Ok(()) };
+        if seen.mount_namespace.is_none() {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            if bytes == self.shared.own_mountinfo || !self.is_new(MountView::Content(hasher.finish())) {
+                return Ok(());
             }
-        };
-        if !self.namespaces.insert(key) {
-            return Ok(());
         }
-        // A process that ends now sees no mounts any more.
-        let Some(bytes) = content.map_or_else(|| read_at(dir, "mountinfo").ok(), Some) else { return Ok(()) };
         let mounts = MountTable::parse(&bytes).map_err(|error| ScanError::Mounts { pid: seen.pid, error })?;
-        self.foreign.push(ForeignNamespace {
+        self.foreign().found.push(ForeignNamespace {
             pid: seen.pid,
             command: seen.command.clone(),
             containers: seen.containers.clone().unwrap_or_default(),
@@ -272,79 +237,13 @@ impl Scanner {
         });
         Ok(())
     }
-}
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const ZOMBIE: u8 = b'Z';
-
-/// What `path` below `dir` is, links followed. No server of a network file system is asked: one that hangs must not
-/// hang us.
-fn reached(dir: impl AsFd, path: &Path) -> Result<(Reached, FileType), Errno> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    let s = rustix::fs::statx(dir, path, flags, StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID)?;
-    let id = FileId { dev: rustix::fs::makedev(s.stx_dev_major, s.stx_dev_minor), ino: s.stx_ino };
-    Ok(((s.stx_mnt_id, id), FileType::from_raw_mode(s.stx_mode.into())))
-}
-
-fn read_at(dir: &OwnedFd, path: &str) -> Result<Vec<u8>, Errno> {
-    let fd = rustix::fs::openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut bytes = Vec::new();
-    match File::from(fd).read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    }
-}
-
-fn names(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
-    let mut all = Vec::new();
-    for entry in rustix::fs::Dir::read_from(dir)? {
-        let entry = entry?;
-        if number(entry.file_name().to_bytes()).is_some() {
-            all.push(entry.file_name().to_bytes().to_vec());
-        }
-    }
-    Ok(all)
-}
-
-fn namespace(dir: &OwnedFd, link: &str) -> Option<u64> {
-    let target = rustix::fs::readlinkat(dir, link, Vec::new()).ok()?;
-    parse_namespace(target.to_bytes().as_bstr())
-}
-
-fn number(text: &[u8]) -> Option<u32> {
-    text.to_str().ok()?.parse().ok()
-}
-
-/// What is needed of `/proc/<pid>/stat` (proc_pid_stat(5)); the procfs crate refuses a command that is not UTF-8.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Stat {
-    command: String,
-    state: u8,
-    parent: u32,
-    threads: u32,
-    kernel_thread: bool,
-}
-
-impl Stat {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        /// `PF_KTHREAD` in the kernel's `include/linux/sched.h`.
-        const KERNEL_THREAD: u32 = 0x0020_0000;
-        // The command may hold blanks and brackets itself.
-        let (start, end) = (bytes.find_byte(b'(')?, bytes.rfind_byte(b')')?);
-        let fields: Vec<&[u8]> = bytes.get(end + 1..)?.fields().collect();
-        Some(Self {
-            command: escape(bytes.get(start + 1..end)?),
-            state: *fields.first()?.first()?,
-            parent: number(fields.get(1)?)?,
-            threads: number(fields.get(17)?)?,
-            kernel_thread: number(fields.get(6)?)? & KERNEL_THREAD != 0,
-        })
+    fn is_new(&self, view: MountView) -> bool {
+        self.foreign().views.insert(view)
     }
 
-    /// Only its exit status is left.
-    fn is_gone(&self) -> bool {
-        matches!(self.state, ZOMBIE | b'X') && self.threads <= 1
+    fn foreign(&self) -> std::sync::MutexGuard<'_, Foreign> {
+        self.shared.foreign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

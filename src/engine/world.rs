@@ -217,3 +217,31 @@ impl fmt::Display for Warning {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_world_is_gathered_and_says_what_it_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dir.path().join("dead.sock");
+        drop(UnixListener::bind(&dead).unwrap());
+        let root = LocalPath::new(dir.path().canonicalize().unwrap()).unwrap();
+        let gather = |choice| {
+            let options = GatherOptions::new(choice, EndpointSources::default(), vec![root.clone()]);
+            Gatherer::new(options).gather().unwrap()
+        };
+        let none = gather(EngineChoice::None);
+        assert!(none.engines.is_empty());
+        assert!(none.processes.by_pid(std::process::id()).is_some());
+        assert!(none.mounts_beneath(&root).is_empty() && none.mounted_from(&root).is_empty());
+        let refused = gather(EngineChoice::Socket(dead.clone()));
+        let warning =
+            format!("engine --engine at unix://{} has a socket at which nobody listens", dead.display());
+        assert!(refused.warnings().iter().any(|w| w.to_string() == warning), "{:?}", refused.warnings());
+        assert!(refused.engines[0].failed());
+    }
+}

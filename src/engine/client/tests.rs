@@ -278,7 +278,7 @@ fn a_socket_may_be_absent_dead_forbidden_or_none() {
     assert!(matches!(asking.one(broken).state, EngineState::Failed(_)));
     if !rustix::process::geteuid().is_root() {
         let _listener = UnixListener::bind(path("closed")).unwrap();
-        fs::set_permissions(path("closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
         assert_eq!(state("closed"), EngineState::PermissionDenied { group: None });
     }
 }

@@ -1,172 +1,18 @@
 //! Tables of who holds what.
 
-use bollard::models::{
-    ContainerConfig, ContainerInspectResponse, ContainerState as InspectedState, ContainerSummary,
-    ContainerSummaryStateEnum as Up, MountPoint,
-};
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum as Up, MountPoint};
 
 use super::*;
 use crate::engine::client::EngineState;
-use crate::engine::endpoints::{Address, Endpoint, Origin};
+use crate::engine::endpoints::Origin;
 use crate::engine::foreign::ForeignNamespace;
-use crate::engine::processes::{Access, Asker, Held, HeldPlace, ProcessTable, Seen, View};
-use crate::engine::reading::{Reader, Volumes};
+use crate::engine::processes::{Access, Seen, View};
 use crate::vantage::mountinfo::MountTable;
 
+mod builder;
 mod property;
 
-const CLONE: &str = "/src/app";
-const CHECKOUT: &str = "/src/app/.worktrees/x";
-const RECORDED: &str = "/workspaces/app/.worktrees/x";
-const OWN_MOUNTS: &str = "1 0 8:1 / / rw - ext4 d rw\n";
-const CHECKOUT_ID: FileId = FileId { dev: 1, ino: 30 };
-const ABOVE: FileId = FileId { dev: 1, ino: 20 };
-const SELF: u32 = 10;
-const INIT: u32 = 500;
-
-fn id(n: u64) -> ContainerId {
-    ContainerId::new(format!("{n:064x}"))
-}
-
-fn local(path: &str) -> LocalPath {
-    LocalPath::new(path).unwrap()
-}
-
-fn mounts() -> MountTable {
-    MountTable::parse(OWN_MOUNTS.as_bytes()).unwrap()
-}
-
-fn bind(source: &str, destination: &str) -> MountPoint {
-    MountPoint {
-        typ: Some("bind".into()),
-        source: Some(source.into()),
-        destination: Some(destination.into()),
-        ..MountPoint::default()
-    }
-}
-
-fn summary(n: u64, state: Up, mounts: Vec<MountPoint>) -> ContainerSummary {
-    ContainerSummary {
-        id: Some(id(n).as_str().into()),
-        names: Some(vec![format!("/c{n}")]),
-        state: Some(state),
-        mounts: Some(mounts),
-        ..ContainerSummary::default()
-    }
-}
-
-fn labelled(mut summary: ContainerSummary, label: &str, value: &str) -> ContainerSummary {
-    summary.labels.get_or_insert_default().insert(label.into(), value.into());
-    summary
-}
-
-/// What `inspect` answers: pid and working directory.
-type Inspected = Option<(i64, Option<&'static str>)>;
-
-#[derive(Clone, Debug)]
-struct Builder {
-    choice: EngineChoice,
-    state: EngineState,
-    origin: Origin,
-    containers: Vec<(ContainerSummary, Inspected)>,
-    processes: Vec<Seen>,
-    view: View,
-    foreign: Vec<ForeignNamespace>,
-    own: OwnContainer,
-}
-
-fn world() -> Builder {
-    Builder {
-        choice: EngineChoice::Auto,
-        state: EngineState::Answered { api_version: "1.44".into() },
-        origin: Origin::Found,
-        containers: Vec::new(),
-        processes: vec![process(1, 0, &[]), process(SELF, 1, &[])],
-        view: View::All,
-        foreign: Vec::new(),
-        own: OwnContainer::No,
-    }
-}
-
-fn process(pid: u32, parent: u32, chain: &[FileId]) -> Seen {
-    Seen {
-        pid,
-        parent,
-        command: "cmd".into(),
-        containers: Some(Vec::new()),
-        mount_namespace: Some(1),
-        places: vec![HeldPlace { what: Held::Cwd, chain: chain.iter().copied().collect() }],
-        access: Access::Whole,
-    }
-}
-
-fn contained(pid: u32, n: u64, chain: &[FileId]) -> Seen {
-    Seen { containers: Some(vec![id(n)]), mount_namespace: Some(100 + n), ..process(pid, 1, chain) }
-}
-
-impl Builder {
-    fn container(mut self, summary: ContainerSummary, inspected: Inspected) -> Self {
-        self.containers.push((summary, inspected));
-        self
-    }
-
-    fn process(mut self, process: Seen) -> Self {
-        self.processes.push(process);
-        self
-    }
-
-    fn build(self) -> World {
-        let mounts = mounts();
-        let summaries: Vec<_> = self.containers.iter().map(|(summary, _)| summary.clone()).collect();
-        let reader = Reader::new(&summaries, Volumes::default(), &self.own, None, &mounts);
-        let read = |(summary, inspected): &(ContainerSummary, Inspected)| {
-            let mut container = reader.container(summary.clone());
-            if let Some((pid, working_dir)) = inspected {
-                let answer = ContainerInspectResponse {
-                    state: Some(InspectedState { pid: Some(*pid), ..Default::default() }),
-                    config: Some(ContainerConfig {
-                        working_dir: working_dir.map(Into::into),
-                        ..Default::default()
-                    }),
-                    ..Default::default()
-                };
-                container.init = reader.init(answer, &container.mounts);
-            }
-            container
-        };
-        let containers = self.containers.iter().map(read).collect();
-        let endpoint = Endpoint {
-            name: "docker".into(),
-            address: Address::Unix("/var/run/docker.sock".into()),
-            origin: self.origin,
-        };
-        let engines = vec![Engine { endpoint, state: self.state, containers }];
-        let asker = Asker { pid: SELF, mount_namespace: Some(1) };
-        let processes = ProcessTable::new(self.view, asker, self.processes, self.foreign);
-        World { choice: self.choice, engines, own_container: self.own, processes, mounts }
-    }
-
-    fn codes(self, subject: &Subject, mode: LiveMode) -> Vec<&'static str> {
-        holds(subject, &self.build(), mode).iter().map(Hold::code).collect()
-    }
-}
-
-fn subject(recorded: &str, recorded_by: RecordedBy) -> Subject {
-    Subject {
-        checkout: Checkout::Present { path: local(CHECKOUT), id: CHECKOUT_ID },
-        recorded: Some(RecordedPath::new(recorded)),
-        recorded_by,
-        clone: local(CLONE),
-    }
-}
-
-fn foreign() -> Subject {
-    subject(RECORDED, RecordedBy::Foreign)
-}
-
-fn ours() -> Subject {
-    subject(CHECKOUT, RecordedBy::OurVantage)
-}
+use builder::*;
 
 const LIVE: &[&str] = &["live-container"];
 const BOUND: &[&str] = &["container-bound"];
@@ -220,17 +66,12 @@ fn a_running_container_with_a_mount_above_is_looked_into() {
     let init = || contained(INIT, 1, &[ABOVE]);
     let busy = contained(501, 1, &[CHECKOUT_ID, ABOVE]);
     let denied = Seen { access: Access::Denied, ..contained(501, 1, &[]) };
-    let stranger = process(INIT, 1, &[]);
+    let stranger = process(INIT, &[]);
     let both: &[&str] = &["process-inside", "live-container"];
     for (name, inspected, processes, expected) in [
         ("idle", Some((pid, in_clone)), vec![init()], NOTHING),
         ("idle in /", Some((pid, Some(""))), vec![init()], NOTHING),
-        (
-            "idle, another is not in it",
-            Some((pid, in_clone)),
-            vec![init(), process(502, 1, &[ABOVE])],
-            NOTHING,
-        ),
+        ("idle, another is not in it", Some((pid, in_clone)), vec![init(), process(502, &[ABOVE])], NOTHING),
         ("works inside", Some((pid, inside)), vec![init()], LIVE),
         ("works nowhere known", Some((pid, None)), vec![init()], LIVE),
         ("works at a relative path", Some((pid, Some("x"))), vec![init()], LIVE),
@@ -404,10 +245,10 @@ fn in_a_container_that_the_engine_does_not_list_both_readings_hold() {
 #[test]
 fn processes_hold_whatever_the_engines_say() {
     let none = Builder { choice: EngineChoice::None, ..world() };
-    let world = none.process(process(600, 1, &[FileId { dev: 1, ino: 99 }, CHECKOUT_ID, ABOVE]));
+    let world = none.process(process(600, &[FileId { dev: 1, ino: 99 }, CHECKOUT_ID, ABOVE]));
     assert_eq!(world.codes(&foreign(), LiveMode::Used), ["process-inside"]);
     let parent =
-        Builder { processes: vec![process(SELF, 7, &[]), process(7, 1, &[CHECKOUT_ID])], ..self::world() };
+        Builder { processes: vec![process(SELF, &[]), process(PARENT, &[CHECKOUT_ID])], ..self::world() };
     assert_eq!(parent.codes(&ours(), LiveMode::Used), ["current-worktree"]);
 }
 

@@ -3,6 +3,7 @@
 use bollard::models::{ContainerSummary, ContainerSummaryStateEnum as Up, MountPoint};
 use proptest::prelude::*;
 
+use super::builder::*;
 use super::*;
 
 /// A few places that lie in every way to the checkout, and in and out of each other.
@@ -59,7 +60,7 @@ fn any_process() -> impl Strategy<Value = Seen> {
     let chain = prop::sample::select(vec![&[][..], &[ABOVE], &[CHECKOUT_ID, ABOVE]]);
     (2..9u32, prop::option::of(0..4u64), chain, any::<bool>()).prop_map(|(pid, n, chain, denied)| {
         let access = if denied { Access::Denied } else { Access::Whole };
-        let seen = n.map_or_else(|| process(pid, 1, chain), |n| contained(pid, n, chain));
+        let seen = n.map_or_else(|| process(pid, chain), |n| contained(pid, n, chain));
         Seen { access, ..seen }
     })
 }
@@ -69,7 +70,7 @@ fn any_world() -> impl Strategy<Value = Builder> {
     let containers = prop::collection::vec(any_container(), 0..3);
     let processes = prop::collection::vec(any_process(), 0..4);
     (own, containers, processes, any::<bool>()).prop_map(|(own, containers, mut processes, with_init)| {
-        processes.push(process(SELF, 1, &[]));
+        processes.push(process(SELF, &[]));
         if with_init {
             processes.extend([contained(INIT, 1, &[ABOVE]), contained(501, 2, &[ABOVE])]);
         }
