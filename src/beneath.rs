@@ -244,6 +244,23 @@ pub fn meta_at(dir: impl AsFd, name: &Path) -> Result<Meta, Refused> {
     })
 }
 
+/// Whether this kernel has what a safe removal needs: `openat2` (Linux 5.6) and mount ids in `statx` (5.8).
+///
+/// # Errors
+/// What it lacks, for a person.
+pub fn supported() -> Result<(), String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::openat2(CWD, "/", flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
+    let root =
+        root.map_err(|errno| format!("openat2 does not work ({errno}); it takes Linux 5.6 or later"))?;
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    match rustix::fs::statx(&root, "", AtFlags::EMPTY_PATH, mask) {
+        Ok(s) if StatxFlags::from_bits_retain(s.stx_mask).contains(StatxFlags::MNT_ID) => Ok(()),
+        Ok(_) => Err("statx tells no mount ids; it takes Linux 5.8 or later".to_owned()),
+        Err(errno) => Err(format!("statx does not work: {errno}")),
+    }
+}
+
 /// What `path` is, resolved from the root with its last component not followed; only for reporting and for proving
 /// absence, where every component's links are followed as any program would.
 pub fn lstat(path: &LocalPath) -> Result<Meta, Refused> {

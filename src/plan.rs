@@ -4,6 +4,7 @@ use base64::Engine as _;
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
+use crate::judge::facts::{Facts, Subject};
 use crate::judge::reason::{Code, Reason};
 
 /// The version of the JSON that `plan` and `prune` print. Fields may be added within a version, never changed.
@@ -140,6 +141,8 @@ pub struct OutcomeRow {
     pub bytes: u64,
     /// Why it was skipped, deferred or failed.
     pub reason: Option<Reason>,
+    /// What happened, in one line.
+    pub note: Option<String>,
     /// What was seen at the end if it isn't done: path, git and ref state.
     pub observed: Option<String>,
     /// The command that tries again.
@@ -176,7 +179,27 @@ pub struct Report {
     pub outcomes: Vec<OutcomeRow>,
 }
 
+impl Class {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Class::Contained => "contained",
+            Class::Stale => "stale",
+            Class::Orphan => "orphan",
+            Class::Unowned => "unowned",
+            Class::Resume => "resume",
+        }
+    }
+}
+
 impl Plan {
+    /// Explanations are long: a document has them only where they were asked for.
+    pub fn without_explanations(mut self) -> Self {
+        for row in self.clones.iter_mut().flat_map(|c| &mut c.worktrees) {
+            row.explanation.clear();
+        }
+        self
+    }
+
     /// Counts the rows of all clones.
     pub fn total(&mut self) {
         let mut totals = Totals::default();
@@ -198,6 +221,16 @@ impl Plan {
 }
 
 impl Row {
+    /// Whether this is the row of what these facts are about.
+    pub fn is_of(&self, facts: &Facts) -> bool {
+        let (name, orphan) = match &facts.subject {
+            Subject::Registered { name, .. } => (name.as_bstr(), false),
+            Subject::Orphan { name, .. } => (name.as_bstr(), true),
+        };
+        let same_path = self.path == LocalPlace::of(facts.path().map(|p| p.as_bstr()));
+        self.name == Name::of(Some(name)) && same_path && (self.recorded_path.text.is_none() || !orphan)
+    }
+
     /// Whether the plan names this code for it.
     pub fn has(&self, code: Code) -> bool {
         self.reasons.iter().any(|r| r.code == code)

@@ -2,8 +2,9 @@
 
 pub mod args;
 pub mod exit;
+mod outcomes;
 pub mod output;
+mod prune;
 pub mod run;
 pub mod select;
-pub mod session;
 mod setup;

@@ -8,11 +8,11 @@ use bstr::BStr;
 use crate::cli::args::{Invocation, Request, parse};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::session::{Session, SessionError};
-use crate::cli::setup;
+use crate::cli::{prune, setup};
 use crate::config::{Color, home};
 use crate::plan::Plan;
 use crate::report::{View, explain, plan as plan_report};
+use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::vantage::paths::escape;
 
@@ -39,7 +39,8 @@ fn dispatch(invocation: &Invocation) -> Exit {
     let done = match &invocation.request {
         Request::Plan { explain } => plan(invocation, explain.as_ref().map(|e| e.as_ref()), &output),
         Request::Setup(request) => setup::run(invocation, request, &mut output),
-        Request::Prune(_) | Request::Drop(_) => Ok(output.complain("not wired", Exit::Usage)),
+        Request::Prune(request) => prune::run(invocation, request, &mut output),
+        Request::Drop(_) => Ok(output.complain("not wired", Exit::Usage)),
     };
     done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))
 }

@@ -150,6 +150,7 @@ mod tests {
             branch_detail: None,
             bytes: if result == ResultKind::Removed { 1_200_000_000 } else { 0 },
             reason: None,
+            note: None,
             observed: None,
             retry: None,
             record: None,

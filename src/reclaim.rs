@@ -1,0 +1,326 @@
+//! From orders to outcomes: each candidate is judged once more from fresh facts, and swept at once if they still carry
+//! it. `prune`, its picker and `drop` all act through here.
+//!
+//! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
+//! may not see (other processes, engines) it asks of a thread outside.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use bstr::{BString, ByteSlice};
+use gix::ObjectId;
+
+use crate::beneath::Dir;
+use crate::engine::world::World;
+use crate::git::index::Depth;
+use crate::git::open::Unreadable;
+use crate::judge::facts::{Facts, Placement, Subject};
+use crate::judge::reason::{Code, Reason};
+use crate::judge::rules::Policy;
+use crate::judge::verdict::{self, Mandate};
+use crate::judge::warrant::{Scope, Warrant};
+use crate::report::progress::{Event, Progress};
+use crate::session::{Session, now};
+use crate::state_dir::StateDir;
+use crate::survey::examine::{Examined, Inquiry};
+use crate::survey::holds::{elsewhere, holds};
+use crate::survey::run::{Candidate, depth, examine_again, known_checkouts};
+use crate::survey::terrain::Terrain;
+use crate::survey::walk::fingerprint_of;
+use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Progress as Freed, Removed};
+use crate::sweep::outside::Outside;
+use crate::sweep::protect::Protected;
+use crate::sweep::{EnterError, Hooks, LockedClone, Sweeper};
+use crate::vantage::paths::{FileId, LocalPath};
+
+/// One thing that is to go, as the plan saw it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub candidate: Candidate,
+    pub mandate: Mandate,
+    pub expected: Expected,
+}
+
+/// What must not have changed since the plan was shown, however harmless the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    pub path: Option<LocalPath>,
+    entry: Option<FileId>,
+    checkout: Option<FileId>,
+    branch: Option<BString>,
+    tip: Option<ObjectId>,
+}
+
+impl Expected {
+    pub fn of(facts: &Facts) -> Self {
+        let head = facts.head.answer();
+        let entry = match &facts.subject {
+            Subject::Registered { id, .. } => *id,
+            Subject::Orphan { .. } => None,
+        };
+        let checkout = match (&facts.standing.placement, &facts.subject) {
+            (Placement::Joined { seen, .. }, _) | (_, Subject::Orphan { seen: Some(seen), .. }) => {
+                Some(seen.id)
+            }
+            _ => None,
+        };
+        Self {
+            path: facts.path().cloned(),
+            entry,
+            checkout,
+            branch: head.and_then(|h| h.branch.clone()),
+            tip: head.and_then(|h| h.tip),
+        }
+    }
+
+    /// What differs, for a person.
+    fn difference(&self, now: &Self) -> Option<String> {
+        let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
+        match self {
+            _ if self.entry != now.entry => changed("its administrative entry"),
+            _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
+            _ if self.branch != now.branch => changed("its branch"),
+            _ if self.tip != now.tip => changed("its commit"),
+            _ => None,
+        }
+    }
+}
+
+/// What came of the orders of one run.
+#[derive(Debug, Default)]
+pub struct Reclaimed {
+    pub outcomes: Vec<Outcome>,
+    pub warnings: Vec<String>,
+    /// A clone could not be swept at all, and why; `true`: the environment lacks something.
+    pub refused: Vec<(String, bool)>,
+}
+
+/// Executes `orders`, which are of clone numbers of `terrain`, bottom-up within each clone. A clone with interrupted
+/// removals is entered also without an order.
+pub fn reclaim(
+    session: &Session,
+    terrain: &mut Terrain,
+    state: &StateDir,
+    orders: Vec<(usize, Vec<Order>)>,
+    progress: &dyn Progress,
+) -> Reclaimed {
+    let mut all = Reclaimed::default();
+    let protected = match Protected::new(protected_places(terrain)) {
+        Ok(protected) => protected,
+        Err((path, why)) => {
+            all.refused
+                .push((format!("{path} has to be protected, and could not be looked at: {why}"), false));
+            return all;
+        }
+    };
+    for (c, mut orders) in orders {
+        orders.sort_by_key(|o| std::cmp::Reverse(depth(o.expected.path.as_ref())));
+        let conductor = Conductor { session, state, protected: &protected, progress };
+        let terrain = Mutex::new(&mut *terrain);
+        let result = std::thread::scope(|scope| {
+            let outside = Outside::start(scope);
+            let sweeping = scope.spawn(|| {
+                let mut terrain = terrain.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                match outside {
+                    Ok(outside) => conductor.clone(&mut terrain, c, orders, &outside),
+                    Err(error) => Err((format!("no thread could be started: {error}"), false)),
+                }
+            });
+            sweeping.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        match result {
+            Ok(part) => {
+                all.outcomes.extend(part.outcomes);
+                all.warnings.extend(part.warnings);
+            }
+            Err(refused) => all.refused.push(refused),
+        }
+    }
+    all
+}
+
+/// Whatever is or contains one of these is never a target: main worktrees, common directories and roots of all clones.
+fn protected_places(terrain: &Terrain) -> Vec<LocalPath> {
+    let clones = terrain.field.clones.iter();
+    clones
+        .flat_map(|site| {
+            [Some(site.dir.clone()), site.main_worktree.clone(), Some(site.common_path().clone())]
+        })
+        .flatten()
+        .chain(terrain.roots.iter().cloned())
+        .collect()
+}
+
+struct Conductor<'a> {
+    session: &'a Session,
+    state: &'a StateDir,
+    protected: &'a Protected,
+    progress: &'a dyn Progress,
+}
+
+/// Tells the progress of each freed byte.
+struct Teller<'a>(&'a dyn Progress);
+
+impl Freed for Teller<'_> {
+    fn freed(&self, bytes: u64) {
+        self.0.tell(Event::Freed(bytes));
+    }
+}
+
+impl<'a> Conductor<'a> {
+    fn clone<'env>(
+        &'env self,
+        terrain: &mut Terrain,
+        c: usize,
+        orders: Vec<Order>,
+        outside: &Outside<'env>,
+    ) -> Result<Reclaimed, (String, bool)> {
+        let teller = Teller(self.progress);
+        let sweeper = Sweeper {
+            state: self.state,
+            stop: &self.session.stop,
+            jobs: self.session.jobs(),
+            progress: &teller,
+            protected: self.protected,
+        };
+        let site = &terrain.field.clones[c];
+        let parents: Vec<LocalPath> =
+            orders.iter().filter_map(|o| o.expected.path.as_ref()?.parent()).collect();
+        let refuse = |error: EnterError| (error.to_string(), error.is_environment());
+        let common =
+            Dir::open(site.common_path()).map_err(|e| (format!("{}: {e}", site.common_path()), false))?;
+        let mut clone = sweeper.enter(common, site.main_worktree.as_ref(), &parents).map_err(refuse)?;
+        let fingerprint = |dir: &Dir| {
+            fingerprint_of(dir, &self.session.stop).map_err(|e| Unreadable(format!("{}: {e}", dir.path())))
+        };
+        let mut done = Reclaimed::default();
+        let unmounted = |path: &LocalPath| {
+            let world = self.gather(outside)?;
+            elsewhere(path, &world).into_iter().next().map_or(Ok(()), Err)
+        };
+        let resume = Hooks { fingerprint: &fingerprint, world_still_allows: &unmounted };
+        match sweeper.resume(&mut clone, &resume) {
+            Ok(outcomes) => done.outcomes.extend(outcomes),
+            Err(error) => return Err((error.to_string(), false)),
+        }
+        terrain.refresh(c);
+        for order in orders {
+            done.outcomes.push(self.order(&sweeper, &mut clone, terrain, c, &order, outside, &fingerprint));
+        }
+        done.warnings.append(&mut clone.warnings);
+        Ok(done)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn order<'env>(
+        &'env self,
+        sweeper: &Sweeper<'_>,
+        clone: &mut LockedClone,
+        terrain: &mut Terrain,
+        c: usize,
+        order: &Order,
+        outside: &Outside<'env>,
+        fingerprint: &dyn Fn(&Dir) -> Result<crate::judge::tree_facts::Fingerprint, Unreadable>,
+    ) -> Outcome {
+        self.progress.tell(Event::Now(&crate::vantage::paths::escape(&name_of(&order.candidate))));
+        if self.session.stop.is_set() {
+            return untouched(order, Ending::Deferred, None, "the time was up before its turn");
+        }
+        let world = match self.gather(outside) {
+            Ok(world) => world,
+            Err(why) => {
+                return untouched(order, Ending::Skipped, Some(why), "who uses it could not be asked");
+            }
+        };
+        let policy = Policy { now: now(), ..self.session.policy() };
+        let known = known_checkouts(terrain);
+        let inquiry = self.inquiry(&world, &policy, &known, order);
+        let examined = match examine_again(terrain, c, &order.candidate, &inquiry) {
+            Ok(examined) => examined,
+            Err(why) => {
+                let reason = Reason::new(Code::Unreadable, why.0);
+                return untouched(order, Ending::Skipped, Some(reason), "it changed since it was planned");
+            }
+        };
+        let warrant = match self.warrant(terrain, c, order, &examined, &policy) {
+            Ok(warrant) => warrant,
+            Err(reason) => {
+                return untouched(order, Ending::Skipped, Some(reason), "it may not go any more");
+            }
+        };
+        let site = &terrain.field.clones[c];
+        let world_still_allows = |_: &LocalPath| {
+            let world = self.gather(outside)?;
+            let inquiry = self.inquiry(&world, &policy, &known, order);
+            holds(&examined.facts, site, &inquiry).into_iter().next().map_or(Ok(()), Err)
+        };
+        sweeper.execute(clone, warrant, &Hooks { fingerprint, world_still_allows: &world_still_allows })
+    }
+
+    fn inquiry<'b>(
+        &'b self,
+        world: &'b World,
+        policy: &'b Policy,
+        known: &'b HashSet<FileId>,
+        order: &Order,
+    ) -> Inquiry<'b> {
+        Inquiry {
+            depth: Depth::BeforeRemoval,
+            thorough: order.mandate == Mandate::Person { force: true },
+            ..self.session.inquiry(world, Some(self.state), policy, known)
+        }
+    }
+
+    fn gather<'env>(&'env self, outside: &Outside<'env>) -> Result<World, Reason> {
+        let unknown = |why: String| Reason::new(Code::LivenessUnknown, why);
+        let gatherer = &self.session.gatherer;
+        let answer = outside.ask(move || gatherer.gather()).map_err(|e| unknown(e.to_string()))?;
+        answer.map_err(|e| unknown(e.to_string()))
+    }
+
+    fn warrant(
+        &self,
+        terrain: &Terrain,
+        c: usize,
+        order: &Order,
+        examined: &Examined,
+        policy: &Policy,
+    ) -> Result<Warrant, Reason> {
+        if let Some(difference) = order.expected.difference(&Expected::of(&examined.facts)) {
+            let first = examined.judgement.reasons.first().cloned();
+            return Err(first.unwrap_or_else(|| Reason::new(Code::RecentlyActive, difference)));
+        }
+        let site = &terrain.field.clones[c];
+        let scope = Scope {
+            root: site.root.clone(),
+            common_dir: site.common_path().clone(),
+            common_id: site.common_id,
+        };
+        verdict::warrant(&examined.facts, policy, order.mandate, scope).map_err(|reasons| {
+            let none = || Reason::new(Code::Unowned, "it is an offer now: it needs an explicit act");
+            reasons.into_iter().next().unwrap_or_else(none)
+        })
+    }
+}
+
+fn name_of(candidate: &Candidate) -> BString {
+    match candidate {
+        Candidate::Registered(name) => name.as_bstr().to_owned(),
+        Candidate::Orphan(path) => path.file_name().map(|n| n.as_bytes().into()).unwrap_or_default(),
+    }
+}
+
+fn untouched(order: &Order, result: Ending, reason: Option<Reason>, note: &str) -> Outcome {
+    Outcome {
+        name: name_of(&order.candidate),
+        path: order.expected.path.clone(),
+        result,
+        branch: BranchOutcome::None,
+        removed: Removed::default(),
+        reason,
+        note: Some(note.to_owned()),
+        observed: None,
+        retry: None,
+        record: None,
+    }
+}
