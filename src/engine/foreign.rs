@@ -13,6 +13,8 @@ use crate::vantage::paths::escape;
 /// One mount namespace that is not ours.
 #[derive(Clone, Debug)]
 pub struct ForeignNamespace {
+    /// Its inode; `None`: it may not be asked.
+    pub id: Option<u64>,
     /// A process in it.
     pub pid: u32,
     pub command: String,
@@ -94,7 +96,13 @@ mod tests {
         let copy = table(&format!("{OWN}3 2 0:9 / /home/u/app/.worktrees/c rw - tmpfs t rw\n"));
         [mounts, copy]
             .into_iter()
-            .map(|mounts| ForeignNamespace { pid: 9, command: "x".into(), containers: Vec::new(), mounts })
+            .map(|mounts| ForeignNamespace {
+                id: None,
+                pid: 9,
+                command: "x".into(),
+                containers: Vec::new(),
+                mounts,
+            })
             .collect()
     }
 

@@ -214,8 +214,8 @@ struct Question<'a> {
 impl Question<'_> {
     /// How `container` holds the checkout; the plainest reason if there are several.
     fn container(&self, container: &Container) -> Option<Hold> {
-        let mut related = container.mounts.iter().filter_map(|m| Some((m.place.relation_to(&self.spot)?, m)));
-        let inside = related.clone().find(|(relation, _)| *relation == Relation::AtOrInside).map(|(_, m)| m);
+        let related = |how| move |m: &&ContainerMount| m.place.relation_to(&self.spot) == Some(how);
+        let inside = container.mounts.iter().find(related(Relation::AtOrInside));
         let compose = container.compose_dir.as_ref();
         let compose = compose
             .filter(|dir| dir.place.relation_to(&self.spot) == Some(Relation::AtOrInside))
@@ -228,22 +228,29 @@ impl Question<'_> {
         let why = match (inside, compose) {
             (Some(mount), _) => Live::Mounts(described_source(mount)),
             (None, Some(dir)) => Live::ComposeProject(dir),
-            (None, None) => self.by_mount_above(container, related.next()?.1)?,
+            (None, None) => {
+                let above: Vec<_> = container.mounts.iter().filter(related(Relation::Above)).collect();
+                self.by_mounts_above(container, &above)?
+            }
         };
         Some(Hold::LiveContainer { container: described, why })
     }
 
-    /// `container` is up and mounts `above`, which contains the checkout: does it use it?
-    fn by_mount_above(&self, container: &Container, above: &ContainerMount) -> Option<Live> {
-        let mounts = described_source(above);
+    /// `container` is up and mounts `above`, each of which contains the checkout: does it use it?
+    fn by_mounts_above(&self, container: &Container, above: &[&ContainerMount]) -> Option<Live> {
+        let mounts = described_source(above.first()?);
         if self.mode == LiveMode::Mounted {
             return Some(Live::MountsAbove(mounts));
         }
-        self.use_by(container).unwrap_or_else(|why| Some(Live::NotLookedInto { mounts, why }))
+        self.use_by(container, above).unwrap_or_else(|why| Some(Live::NotLookedInto { mounts, why }))
     }
 
-    /// In which way `container` is seen to use the checkout; `None` if it is seen not to.
-    fn use_by(&self, container: &Container) -> Result<Option<Live>, NotLookedInto> {
+    /// In which way `container` is seen to use the checkout through `above`; `None` if it is seen not to.
+    fn use_by(
+        &self,
+        container: &Container,
+        above: &[&ContainerMount],
+    ) -> Result<Option<Live>, NotLookedInto> {
         let init = match &container.init {
             Init::Known(init) => init,
             Init::Unknown(why) => return Err(NotLookedInto::InitUnknown(why.clone())),
@@ -256,9 +263,19 @@ impl Question<'_> {
             return Ok(Some(inside));
         }
         let processes = self.world.processes.of_container(&container.id, init.pid)?;
+        if !above.iter().all(|mount| self.sees(init.pid, mount)) {
+            return Err(NotLookedInto::InitWithoutMounts { pid: init.pid });
+        }
         let inside = self.id.map_or(&[][..], |id| self.world.processes.inside(id));
         let holder = inside.iter().find(|holder| processes.iter().any(|p| p.pid == holder.pid));
         Ok(holder.map(|h| Live::Process { pid: h.pid, command: h.command.clone() }))
+    }
+
+    /// The process has what the engine says that its container mounts: it is a process of that container itself, and not
+    /// of a machine or a sandbox around it.
+    fn sees(&self, pid: u32, mount: &ContainerMount) -> bool {
+        let mut mounts = self.world.processes.foreign_mounts_of(pid);
+        mount.place.known().is_some_and(|place| mounts.any(|m| place.is_shown_by(m)))
     }
 
     fn works_inside(&self, init: &InitProcess) -> Result<Option<Live>, NotLookedInto> {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 
 use crate::engine::forms::Source;
-use crate::vantage::mountinfo::{FsPlace, MountTable};
+use crate::vantage::mountinfo::{FsPlace, Mount, MountTable};
 use crate::vantage::paths::{HostPath, LocalPath};
 
 /// A local directory, in all the ways in which a mount's source may name it.
@@ -114,10 +114,14 @@ impl Place {
         &self.resolved
     }
 
-    /// It is the very directory, and nothing inside it.
-    pub fn is(&self, spot: &Spot) -> bool {
+    fn is(&self, spot: &Spot) -> bool {
         self.spellings().any(|path| *path == spot.path)
             || self.fs.iter().any(|fs| Some(fs) == spot.fs.as_ref())
+    }
+
+    /// This is what `mount` shows, in whatever namespace that is.
+    pub fn is_shown_by(&self, mount: &Mount) -> bool {
+        self.fs.contains(&mount.source_place())
     }
 
     fn relation_to(&self, spot: &Spot) -> Option<Relation> {

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::engine::foreign::ForeignNamespace;
+use crate::vantage::mountinfo::Mount;
 use crate::vantage::own_container::ContainerId;
 use crate::vantage::paths::FileId;
 
@@ -190,6 +191,13 @@ impl ProcessTable {
         self.processes.iter().filter(|process| process.access == Access::Denied)
     }
 
+    /// All mounts that the process `pid` sees, if it does not see ours.
+    pub fn foreign_mounts_of(&self, pid: u32) -> impl Iterator<Item = &Mount> {
+        let namespace = self.by_pid(pid).and_then(|process| process.mount_namespace);
+        let views = self.foreign.iter().filter(move |view| namespace.is_some() && view.id == namespace);
+        views.flat_map(|view| view.mounts.iter())
+    }
+
     /// The processes of the container `id`, whose first is `init`: those whose cgroup names it, and those that share
     /// its mount namespace.
     ///
@@ -230,6 +238,9 @@ pub enum NotLookedInto {
     NoInit { pid: u32 },
     #[error("its init process {pid} is not seen to belong to it")]
     InitElsewhere { pid: u32 },
+    /// As under gVisor and Kata, where what runs in the container is no process of the host.
+    #[error("its init process {pid} is not seen to have its mounts")]
+    InitWithoutMounts { pid: u32 },
     #[error("the cgroup of process {pid} can't be read")]
     NoCgroup { pid: u32 },
     #[error("its process {pid} ({command}) may not be looked into")]

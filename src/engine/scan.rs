@@ -230,6 +230,7 @@ impl<'a> Worker<'a> {
         }
         let mounts = MountTable::parse(&bytes).map_err(|error| ScanError::Mounts { pid: seen.pid, error })?;
         self.foreign().found.push(ForeignNamespace {
+            id: seen.mount_namespace,
             pid: seen.pid,
             command: seen.command.clone(),
             containers: seen.containers.clone().unwrap_or_default(),

@@ -94,6 +94,12 @@ fn a_running_container_with_a_mount_above_is_looked_into() {
         let world = Builder { view, ..looked(Some((pid, in_clone)), vec![init()]) };
         assert_eq!(world.codes(&foreign(), LiveMode::Used), LIVE, "{view:?}");
     }
+    let sandboxed = Builder { foreign: Vec::new(), ..looked(Some((pid, in_clone)), vec![init()]) };
+    assert_eq!(
+        sandboxed.codes(&foreign(), LiveMode::Used),
+        LIVE,
+        "its init is a sandbox, not one of its processes"
+    );
     let mut unknown = looked(Some((pid, in_clone)), vec![init()]);
     unknown.containers[0].0.state = None;
     assert_eq!(unknown.codes(&foreign(), LiveMode::Used), LIVE, "it may run");
@@ -265,7 +271,7 @@ fn an_absent_checkout_is_held_by_its_place() {
 
 fn namespace(n: u64, mounts: &str) -> ForeignNamespace {
     let mounts = MountTable::parse(mounts.as_bytes()).unwrap();
-    ForeignNamespace { pid: 700, command: "x".into(), containers: vec![id(n)], mounts }
+    ForeignNamespace { id: None, pid: 700, command: "x".into(), containers: vec![id(n)], mounts }
 }
 
 #[test]

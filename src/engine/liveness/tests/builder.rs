@@ -82,7 +82,7 @@ pub(super) fn world() -> Builder {
         containers: Vec::new(),
         processes: vec![process(1, &[]), process(SELF, &[])],
         view: View::All,
-        foreign: Vec::new(),
+        foreign: (0..4).map(namespace_of).collect(),
         own: OwnContainer::No,
     }
 }
@@ -96,6 +96,14 @@ pub(super) fn process(pid: u32, chain: &[FileId]) -> Seen {
         places: vec![HeldPlace { what: Held::Cwd, chain: chain.iter().copied().collect() }],
         access: Access::Whole,
     }
+}
+
+/// The mount namespace of a container that mounts the clone and what lies above it.
+pub(super) fn namespace_of(n: u64) -> ForeignNamespace {
+    let mounts = "1 0 0:50 / / rw - overlay o rw\n2 1 8:1 /src/app /workspaces/app rw - ext4 d rw\n\
+                  3 1 8:1 / /w rw - ext4 d rw\n4 1 8:1 /src /s rw - ext4 d rw\n";
+    let mounts = MountTable::parse(mounts.as_bytes()).unwrap();
+    ForeignNamespace { id: Some(100 + n), pid: INIT, command: "cmd".into(), containers: vec![id(n)], mounts }
 }
 
 pub(super) fn contained(pid: u32, n: u64, chain: &[FileId]) -> Seen {
