@@ -192,6 +192,11 @@ impl Class {
 }
 
 impl Plan {
+    /// Without a clone.
+    pub fn empty() -> Self {
+        Self { schema: SCHEMA, ..Self::default() }
+    }
+
     /// Explanations are long: a document has them only where they were asked for.
     pub fn without_explanations(mut self) -> Self {
         for row in self.clones.iter_mut().flat_map(|c| &mut c.worktrees) {
@@ -225,7 +230,7 @@ impl Row {
     pub fn is_of(&self, facts: &Facts) -> bool {
         let (name, orphan) = match &facts.subject {
             Subject::Registered { name, .. } => (name.as_bstr(), false),
-            Subject::Orphan { name, .. } => (name.as_bstr(), true),
+            Subject::Orphan { name, .. } | Subject::Trash { name, .. } => (name.as_bstr(), true),
         };
         let same_path = self.path == LocalPlace::of(facts.path().map(|p| p.as_bstr()));
         self.name == Name::of(Some(name)) && same_path && (self.recorded_path.text.is_none() || !orphan)

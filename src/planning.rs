@@ -52,7 +52,8 @@ pub fn plan(
     plan
 }
 
-fn engine_row(engine: &crate::engine::client::Engine) -> EngineRow {
+/// The row of one engine.
+pub fn engine_row(engine: &crate::engine::client::Engine) -> EngineRow {
     EngineRow {
         name: engine.endpoint.name.clone(),
         endpoint: engine.endpoint.address.to_string(),
@@ -93,7 +94,7 @@ pub fn row(examined: &Examined, policy: &Policy) -> Row {
         Subject::Registered { name, recorded, .. } => {
             (name.as_bstr(), recorded.as_ref().map(|r| r.as_bstr()))
         }
-        Subject::Orphan { name, .. } => (name.as_bstr(), None),
+        Subject::Orphan { name, .. } | Subject::Trash { name, .. } => (name.as_bstr(), None),
     };
     let by = match &facts.standing.placement {
         Placement::Joined { by, .. } | Placement::Absent { by, .. } => Some(by),

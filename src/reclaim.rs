@@ -56,7 +56,7 @@ impl Expected {
         let head = facts.head.answer();
         let entry = match &facts.subject {
             Subject::Registered { id, .. } => *id,
-            Subject::Orphan { .. } => None,
+            Subject::Orphan { .. } | Subject::Trash { .. } => None,
         };
         let checkout = match (&facts.standing.placement, &facts.subject) {
             (Placement::Joined { seen, .. }, _) | (_, Subject::Orphan { seen: Some(seen), .. }) => {
@@ -266,7 +266,8 @@ impl<'a> Conductor<'a> {
     ) -> Inquiry<'b> {
         Inquiry {
             depth: Depth::BeforeRemoval,
-            thorough: order.mandate == Mandate::Person { force: true },
+            thorough: order.mandate == Mandate::Person { force: true }
+                || matches!(order.candidate, Candidate::Trash(_)),
             ..self.session.inquiry(world, Some(self.state), policy, known)
         }
     }
@@ -291,8 +292,10 @@ impl<'a> Conductor<'a> {
             return Err(first.unwrap_or_else(|| Reason::new(Code::RecentlyActive, difference)));
         }
         let site = &terrain.field.clones[c];
+        let path = order.expected.path.as_ref();
+        let over = |root: &&LocalPath| path.is_some_and(|p| p.is_beneath_or_at(root));
         let scope = Scope {
-            root: site.root.clone(),
+            root: terrain.roots.iter().find(over).unwrap_or(&site.root).clone(),
             common_dir: site.common_path().clone(),
             common_id: site.common_id,
         };
@@ -306,7 +309,9 @@ impl<'a> Conductor<'a> {
 fn name_of(candidate: &Candidate) -> BString {
     match candidate {
         Candidate::Registered(name) => name.as_bstr().to_owned(),
-        Candidate::Orphan(path) => path.file_name().map(|n| n.as_bytes().into()).unwrap_or_default(),
+        Candidate::Orphan(path) | Candidate::Trash(path) => {
+            path.file_name().map(|n| n.as_bytes().into()).unwrap_or_default()
+        }
     }
 }
 

@@ -213,16 +213,9 @@ fn leftovers(terrain: &Terrain, clones: &[SurveyedClone], state: Option<&StateDi
         .collect();
     for trash in &terrain.field.trash {
         let known = all.iter().flat_map(|l| &l.interrupted).any(|i| i.trash.as_ref() == Some(trash));
-        let holder = clones
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| {
-                let dir = &terrain.field.clones[c.clone].dir;
-                trash.is_beneath_or_at(dir)
-                    || dir.parent().is_some_and(|beside| trash.is_beneath_or_at(&beside))
-            })
-            .max_by_key(|(_, c)| terrain.field.clones[c.clone].dir.components().count());
-        if let (false, Some((at, _))) = (known, holder) {
+        let holder =
+            terrain.nearest_clone(trash).and_then(|c| clones.iter().position(|known| known.clone == c));
+        if let (false, Some(at)) = (known, holder) {
             all[at].unknown.push(trash.clone());
         }
     }

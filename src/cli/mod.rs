@@ -1,6 +1,7 @@
 //! The command line: what was typed, what it means, and one thin file for each command.
 
 pub mod args;
+mod drop;
 pub mod exit;
 mod outcomes;
 pub mod output;

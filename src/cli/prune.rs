@@ -1,6 +1,6 @@
 //! `treesweep prune`: the plan, one question, and then the sweep.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::beneath;
 use crate::cli::args::{Invocation, Prune};
@@ -100,6 +100,7 @@ pub fn order(examined: &Examined, mandate: Mandate) -> Option<Order> {
     let candidate = match &examined.facts.subject {
         Subject::Registered { name, .. } => Candidate::Registered(name.clone()),
         Subject::Orphan { path, .. } => Candidate::Orphan(path.clone()),
+        Subject::Trash { path, .. } => Candidate::Trash(path.clone()),
     };
     Some(Order { candidate, mandate, expected: Expected::of(&examined.facts) })
 }
@@ -121,7 +122,7 @@ fn named(seen: &Seen, prune: &Prune) -> Result<Orders, String> {
     Ok(orders)
 }
 
-fn canonical(path: &PathBuf) -> Option<LocalPath> {
+fn canonical(path: &Path) -> Option<LocalPath> {
     path.canonicalize().ok().and_then(LocalPath::new)
 }
 
@@ -144,7 +145,7 @@ fn one(seen: &Seen, class: Class, shown: &str, is_it: &dyn Fn(&Examined) -> bool
 }
 
 /// Lets the person choose among the offers that are landed, clean and idle.
-fn picked(seen: &Seen, output: &mut Output) -> Orders {
+pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
     let mut offers: Vec<(usize, &Examined, &Row)> = Vec::new();
     for (clone, rows) in seen.clones.iter().zip(&seen.plan.clones) {
         for examined in clone.worktrees.iter().filter(|e| e.judgement.pickable) {

@@ -8,7 +8,7 @@ use bstr::BStr;
 use crate::cli::args::{Invocation, Request, parse};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::{prune, setup};
+use crate::cli::{drop, prune, setup};
 use crate::config::{Color, home};
 use crate::plan::Plan;
 use crate::report::{View, explain, plan as plan_report};
@@ -40,7 +40,7 @@ fn dispatch(invocation: &Invocation) -> Exit {
         Request::Plan { explain } => plan(invocation, explain.as_ref().map(|e| e.as_ref()), &output),
         Request::Setup(request) => setup::run(invocation, request, &mut output),
         Request::Prune(request) => prune::run(invocation, request, &mut output),
-        Request::Drop(_) => Ok(output.complain("not wired", Exit::Usage)),
+        Request::Drop(request) => drop::run(invocation, request, &mut output),
     };
     done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))
 }

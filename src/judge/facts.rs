@@ -100,6 +100,12 @@ pub enum Subject {
         path: LocalPath,
         seen: Option<Meta>,
     },
+    /// What a crash without a journal left of a removal of ours.
+    Trash {
+        name: BString,
+        path: LocalPath,
+        seen: Option<Meta>,
+    },
 }
 
 /// What is known before any costly question.
@@ -267,7 +273,8 @@ impl Facts {
     /// The local path of the checkout, or where it would be.
     pub fn path(&self) -> Option<&LocalPath> {
         match (&self.standing.placement, &self.subject) {
-            (Placement::Joined { path, .. }, _) | (_, Subject::Orphan { path, .. }) => Some(path),
+            (Placement::Joined { path, .. }, _) => Some(path),
+            (_, Subject::Orphan { path, .. } | Subject::Trash { path, .. }) => Some(path),
             (Placement::Absent { expected, .. }, _) => Some(expected),
             (Placement::Held { path, .. }, _) => path.as_ref(),
             (Placement::Unregistered, Subject::Registered { .. }) => None,

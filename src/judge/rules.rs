@@ -67,6 +67,10 @@ fn standing(facts: &Facts, policy: &Policy) -> Vec<Reason> {
         reasons.push(Reason::new(Code::Locked, format!("{why}, {} ago", span(policy.age(lock.since)))));
     }
     reasons.extend(facts.standing.holds.iter().cloned());
+    if let Subject::Trash { path, .. } = &facts.subject {
+        let why = format!("no journal knows this trash; `treesweep drop {path}` completes its removal");
+        reasons.push(Reason::new(Code::Interrupted, why));
+    }
     reasons
 }
 
@@ -170,6 +174,19 @@ fn index(facts: &Facts) -> Vec<Reason> {
 }
 
 fn tree(tree: &TreeFacts, facts: &Facts, policy: &Policy) -> Vec<Reason> {
+    let mut reasons = in_the_way(tree, policy);
+    // What is half deleted has no content that could still be compared.
+    if !matches!(facts.subject, Subject::Trash { .. }) {
+        reasons.splice(0..0, work(tree, facts, policy));
+    }
+    if reasons.is_empty() && tree.fingerprint.is_none() {
+        reasons.push(Reason::new(Code::Unreadable, "the walk of the directory did not come to its end"));
+    }
+    reasons
+}
+
+/// Work that would be lost.
+fn work(tree: &TreeFacts, facts: &Facts, policy: &Policy) -> Vec<Reason> {
     let mut reasons = Vec::new();
     dirty(&mut reasons, "modified", &tree.modified);
     dirty(&mut reasons, "deleted", &tree.deleted);
@@ -177,6 +194,20 @@ fn tree(tree: &TreeFacts, facts: &Facts, policy: &Policy) -> Vec<Reason> {
     dirty(&mut reasons, "mode bits only", &tree.mode_only);
     sampled(&mut reasons, Code::HiddenChanges, "flagged and different", &tree.hidden);
     sampled(&mut reasons, Code::Unreadable, "can't be compared without running a filter", &tree.needs_filter);
+    reasons.extend(tree.submodules.iter().filter_map(submodule));
+    sampled(&mut reasons, Code::PreciousIgnored, "ignored, and the main worktree lacks it", &tree.precious);
+    if let Some((at, path)) = &tree.newest {
+        reasons.extend(too_recent(*at, &shown(path), policy.idle, policy));
+    }
+    if let Subject::Orphan { .. } = facts.subject {
+        reasons.extend(orphan(facts));
+    }
+    reasons
+}
+
+/// What must not be deleted whatever else is known, and what can't be.
+fn in_the_way(tree: &TreeFacts, policy: &Policy) -> Vec<Reason> {
+    let mut reasons = Vec::new();
     if let Some((path, why)) = tree.unreadable.first() {
         let text = format!("{}: {}{}", shown(path), why, more(tree.unreadable.len() as u64 - 1));
         reasons.push(Reason::new(Code::Unreadable, text));
@@ -188,19 +219,8 @@ fn tree(tree: &TreeFacts, facts: &Facts, policy: &Policy) -> Vec<Reason> {
         let text = format!("{first} is in it and stays{}", more(staying.len() as u64 - 1));
         reasons.push(Reason::new(Code::NestedKept, text));
     }
-    reasons.extend(tree.submodules.iter().filter_map(submodule));
-    sampled(&mut reasons, Code::PreciousIgnored, "ignored, and the main worktree lacks it", &tree.precious);
     sampled(&mut reasons, Code::MountInside, "something is mounted there", &tree.mounts);
     reasons.extend(tree.undeletable.as_ref().map(undeletable));
-    if let Some((at, path)) = &tree.newest {
-        reasons.extend(too_recent(*at, &shown(path), policy.idle, policy));
-    }
-    if let Subject::Orphan { .. } = facts.subject {
-        reasons.extend(orphan(facts));
-    }
-    if reasons.is_empty() && tree.fingerprint.is_none() {
-        reasons.push(Reason::new(Code::Unreadable, "the walk of the directory did not come to its end"));
-    }
     reasons
 }
 

@@ -65,6 +65,9 @@ fn applies(question: Question, facts: &Facts) -> bool {
     match (&facts.standing.placement, question) {
         (_, Question::Standing) => true,
         (Placement::Held { path, .. }, q) => q == Question::Liveness && path.is_some(),
+        (Placement::Unregistered, q) if matches!(facts.subject, Subject::Trash { .. }) => {
+            matches!(q, Question::Liveness | Question::Tree)
+        }
         (Placement::Unregistered, q) => matches!(q, Question::Liveness | Question::Activity | Question::Tree),
         (Placement::Absent { .. }, q) => q != Question::Tree,
         (Placement::Joined { .. }, _) => true,
@@ -173,6 +176,17 @@ pub fn warrant(
     Ok(Warrant::mint(scope, act, branch, authority, anchors))
 }
 
+/// Whether `mandate` carries the removal, and which reasons it overrides.
+///
+/// # Errors
+/// The reasons that stand against it.
+pub fn allowed(judgement: &Judgement, facts: &Facts, mandate: Mandate) -> Result<Vec<Reason>, Vec<Reason>> {
+    match authority(judgement, facts, mandate)? {
+        Authority::Owned => Ok(Vec::new()),
+        Authority::Person { overridden } => Ok(overridden),
+    }
+}
+
 fn authority(judgement: &Judgement, facts: &Facts, mandate: Mandate) -> Result<Authority, Vec<Reason>> {
     let refused = || Err(judgement.reasons.clone());
     match (mandate, judgement.verdict) {
@@ -185,6 +199,14 @@ fn authority(judgement: &Judgement, facts: &Facts, mandate: Mandate) -> Result<A
         }
         (Mandate::Person { .. }, VerdictKind::Offer) if judgement.class != Some(Class::Contained) => {
             Ok(Authority::Person { overridden: Vec::new() })
+        }
+        // Trash of ours: a person's act completes what a crash cut short, and nothing else may stand against it.
+        (Mandate::Person { .. }, VerdictKind::Keep)
+            if matches!(facts.subject, Subject::Trash { .. })
+                && complete(facts)
+                && judgement.reasons.iter().all(|r| r.code == Code::Interrupted) =>
+        {
+            Ok(Authority::Person { overridden: judgement.reasons.clone() })
         }
         (Mandate::Person { force: true }, _)
             if complete(facts) && judgement.reasons.iter().all(|r| r.code.yields_to_force()) =>
@@ -212,7 +234,11 @@ fn act(facts: &Facts) -> Result<Act, Vec<Reason>> {
         (Placement::Absent { expected, .. }, _) => {
             Ok(Act::Forget { entry: entry(facts)?, absent: Some(expected.clone()) })
         }
-        (Placement::Unregistered, Subject::Orphan { name, path, seen: Some(seen) }) => {
+        (
+            Placement::Unregistered,
+            Subject::Orphan { name, path, seen: Some(seen) }
+            | Subject::Trash { name, path, seen: Some(seen) },
+        ) => {
             let checkout = Checkout { path: path.clone(), seen: *seen, fingerprint: fingerprint()? };
             Ok(Act::RemoveOrphan { checkout, name: name.clone() })
         }

@@ -97,7 +97,11 @@ impl<'a> Examiner<'a> {
 
     /// The same for a checkout without a registration.
     pub fn begin_orphan(&self, w: usize) -> HalfExamined {
-        let mut facts = self.standings.of_orphan(w);
+        self.begin_unregistered(self.standings.of_orphan(w))
+    }
+
+    /// The same for anything that has no registration.
+    pub fn begin_unregistered(&self, mut facts: Facts) -> HalfExamined {
         while let Some(question) = self.next(&facts).filter(|q| *q < Question::Index) {
             match question {
                 Question::Liveness => self.liveness(&mut facts),
@@ -205,6 +209,9 @@ impl Finisher<'_> {
                         ),
                     }
                 }
+                (Question::Tree, None) if matches!(facts.subject, Subject::Trash { .. }) => {
+                    facts.tree = asked(self.trash_tree(&facts));
+                }
                 (Question::Tree, None) => self.orphan_tree(&mut facts),
                 _ => break,
             }
@@ -280,6 +287,25 @@ impl Finisher<'_> {
                 facts.tree = Asked::Failed(why.0);
             }
         }
+    }
+
+    /// What lies in trash that must not be deleted, whatever is left of the checkout.
+    fn trash_tree(&self, facts: &Facts) -> Result<TreeFacts, Unreadable> {
+        let Subject::Trash { path, seen: Some(seen), .. } = &facts.subject else {
+            return Err(Unreadable::new("it could not be looked at"));
+        };
+        let dir = held_checkout(path, seen.id)?;
+        let repo = open_clone(&self.site.common)?;
+        let checkout = walk::Checkout {
+            dir: &dir,
+            entry: None,
+            common: &self.site.common,
+            index: Arc::new(Index::empty(repo.object_hash())),
+            repo: &repo,
+            rules: walk::RuleFiles::AsGit,
+        };
+        let main = self.main_worktree();
+        Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
     }
 
     fn main_worktree(&self) -> Option<Dir> {

@@ -57,9 +57,10 @@ fn code(hold: &Hold) -> Code {
 fn subject(facts: &Facts, site: &CloneSite) -> liveness::Subject {
     let checkout = match (&facts.standing.placement, &facts.subject) {
         (Placement::Joined { path, seen, .. }, _) => Checkout::Present { path: path.clone(), id: seen.id },
-        (_, Subject::Orphan { path, seen: Some(seen), .. }) => {
-            Checkout::Present { path: path.clone(), id: seen.id }
-        }
+        (
+            _,
+            Subject::Orphan { path, seen: Some(seen), .. } | Subject::Trash { path, seen: Some(seen), .. },
+        ) => Checkout::Present { path: path.clone(), id: seen.id },
         (Placement::Absent { expected, .. }, _) => Checkout::Absent { path: expected.clone() },
         (Placement::Held { path: Some(path), .. }, _) => match crate::beneath::lstat(path) {
             Ok(meta) => Checkout::Present { path: path.clone(), id: meta.id },
@@ -75,7 +76,7 @@ fn subject(facts: &Facts, site: &CloneSite) -> liveness::Subject {
     };
     let recorded = match &facts.subject {
         Subject::Registered { recorded, .. } => recorded.clone(),
-        Subject::Orphan { .. } => None,
+        Subject::Orphan { .. } | Subject::Trash { .. } => None,
     };
     let recorded_by = match ours {
         true => RecordedBy::OurVantage,

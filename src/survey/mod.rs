@@ -22,6 +22,7 @@ pub mod examine;
 pub mod eyes;
 pub mod holds;
 pub mod join;
+pub mod lost;
 pub mod orphan;
 pub mod placement;
 pub mod precious;

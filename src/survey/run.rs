@@ -168,6 +168,8 @@ pub fn depth(path: Option<&LocalPath>) -> usize {
 pub enum Candidate {
     Registered(EntryName),
     Orphan(LocalPath),
+    /// Bears a trash name, and no journal of ours knows it.
+    Trash(LocalPath),
 }
 
 /// Looks at one candidate of clone `c` once more. `terrain` is read again where it concerns the candidate; the inquiry
@@ -188,7 +190,7 @@ pub fn examine_again(
         terrain.refresh_registration(c, r)?;
     }
     let path = match candidate {
-        Candidate::Orphan(path) => Some(path.clone()),
+        Candidate::Orphan(path) | Candidate::Trash(path) => Some(path.clone()),
         Candidate::Registered(name) => terrain.checkout_of(c, name),
     };
     if let Some(path) = &path {
@@ -208,6 +210,7 @@ pub fn examine_again(
                 .find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
             (None, vec![stray.ok_or_else(gone)?.0])
         }
+        Candidate::Trash(_) => (None, Vec::new()),
     };
     let site = sides[c].site;
     let eyes = CloneEyes::open(site, trunk_setting(inquiry).as_deref())?;
@@ -216,6 +219,10 @@ pub fn examine_again(
     let mut reach = Reach::new(&commits, eyes.refs.holders());
     let standings = Standings::new(&ground, c, Some(&eyes), inquiry);
     let examiner = Examiner { site, eyes: &eyes, history: &history, standings: &standings, inquiry };
+    if let Candidate::Trash(path) = candidate {
+        let facts = standings.of_trash(path);
+        return Ok(Finisher { site, inquiry }.finish(examiner.begin_unregistered(facts)));
+    }
     let half = match (registered, orphans.first()) {
         (Some(r), _) => examiner.begin(r, &sides[c].registrations[r], &mut reach),
         (None, Some(w)) => examiner.begin_orphan(*w),

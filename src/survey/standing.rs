@@ -3,7 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Kind, Stamp};
-use crate::git::registration::Registration;
+use crate::git::registration::{Pointer, Registration};
 use crate::judge::facts::{AbsenceProof, Facts, LockFacts, Ownership, Placement, Standing, Subject};
 use crate::judge::ownership::{MarkerFact, OwnershipInput, ownership};
 use crate::judge::reason::{Code, Reason};
@@ -13,6 +13,7 @@ use crate::survey::examine::{Inquiry, branch_of};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::placement::Ground;
 use crate::sweep::marker::{self, Marker, MarkerState};
+use crate::sweep::trash;
 use crate::vantage::paths::{LocalPath, RecordedPath, escape};
 use crate::vantage::translate::{Place, TranslationKind};
 
@@ -113,6 +114,38 @@ impl<'a> Standings<'a> {
         };
         let subject = Subject::Orphan { name, path: checkout.path.clone(), seen };
         Facts::new(subject, standing)
+    }
+
+    /// Trash at `path` that no journal of ours knows. A removal deletes the `.git` file last, so that what is left of a
+    /// checkout still has it, or nothing at all.
+    pub fn of_trash(&self, path: &LocalPath) -> Facts {
+        let held = |code, why: &str| Placement::Held {
+            path: Some(path.clone()),
+            by: None,
+            reasons: vec![Reason::new(code, why)],
+        };
+        let seen = beneath::lstat(path).ok().filter(|meta| meta.kind == Kind::Directory);
+        let dir = Dir::open(path);
+        let linked = dir.as_ref().is_ok_and(|dir| match dir.read(".git", 16 << 10) {
+            Ok(bytes) => Pointer::parse(&bytes).is_some_and(|p| p.entry.is_some()),
+            Err(beneath::Refused::Absent) => dir.names().is_ok_and(|names| names.is_empty()),
+            Err(_) => false,
+        });
+        let inside = self.ground.roots.iter().any(|root| path.is_beneath_or_at(root) && path != root);
+        let placement = match (seen, linked, inside) {
+            (None, _, _) => held(Code::Unreadable, "it is no directory that can be looked at"),
+            (_, false, _) => held(Code::BrokenLink, "what is left in it has no .git file of a worktree"),
+            (_, _, false) => held(Code::OutsideRoot, "name the directory that holds it with --root"),
+            (Some(_), true, true) => Placement::Unregistered,
+        };
+        let name = path.file_name().and_then(trash_entry).unwrap_or_default();
+        let standing = Standing {
+            placement,
+            ownership: Ownership::Unowned { why: "no journal of this host".to_owned() },
+            lock: None,
+            holds: self.protected(name.as_bstr(), None, Some(path)).into_iter().collect(),
+        };
+        Facts::new(Subject::Trash { name, path: path.clone(), seen }, standing)
     }
 
     /// When the worktree was enrolled, as its marker says.
@@ -249,6 +282,10 @@ impl<'a> Standings<'a> {
             |(key, value)| Reason::new(Code::Referenced, format!("the clone's {key} is '{}'", escape(value))),
         )
     }
+}
+
+fn trash_entry(file_name: &BStr) -> Option<BString> {
+    trash::parse(file_name)?.entry.map(|e| e.as_bstr().to_owned())
 }
 
 /// A recorded path of another vantage: where a container writes, a marker can be forged.

@@ -92,6 +92,18 @@ impl Terrain {
         joins.joined.get(&(c, r)).map(|pair| self.field.checkouts[pair.checkout].path.clone())
     }
 
+    /// The clone that a directory at `path` belongs to, by where it lies: the innermost one that holds it, else one
+    /// beside it.
+    pub fn nearest_clone(&self, path: &LocalPath) -> Option<usize> {
+        let near = |dir: &LocalPath| {
+            path.is_beneath_or_at(dir) || dir.parent().is_some_and(|beside| path.is_beneath_or_at(&beside))
+        };
+        let clones = self.field.clones.iter().enumerate().filter(|(_, site)| near(&site.dir));
+        clones
+            .max_by_key(|(_, site)| (path.is_beneath_or_at(&site.dir), site.dir.components().count()))
+            .map(|(c, _)| c)
+    }
+
     /// Reads the registrations of clone `c` and every checkout's `.git` file once more.
     pub fn refresh(&mut self, c: usize) {
         self.registrations[c] = registrations(&self.field.clones[c].common);
