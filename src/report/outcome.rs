@@ -59,8 +59,15 @@ fn entry(row: &OutcomeRow, width: usize, view: &View) -> String {
     if row.result == ResultKind::Removed {
         parts.push(size(row.bytes));
     }
-    parts.extend(branch(row));
+    let (branch, why_kept) = branch(row);
+    parts.extend(branch.map(str::to_owned));
     let name = name(row);
+    let taken = UNDER + width + "  ".len() + parts.join(", ").chars().count();
+    let fits = |why: &String| view.style.width.is_none_or(|w| taken + ": ".len() + why.chars().count() <= w);
+    let (beside, below) = if why_kept.as_ref().is_none_or(fits) { (why_kept, None) } else { (None, why_kept) };
+    if let (Some(why), Some(last)) = (beside, parts.last_mut()) {
+        last.push_str(&format!(": {why}"));
+    }
     let pad = if parts.is_empty() { 0 } else { width.saturating_sub(name.chars().count()) };
     let rest = if parts.is_empty() { String::new() } else { format!("{:pad$}  {}", "", parts.join(", ")) };
     let word = painted(row.result, &format!("{:9}", word(row.result)), &view.style);
@@ -68,6 +75,7 @@ fn entry(row: &OutcomeRow, width: usize, view: &View) -> String {
     let failed = row.result == ResultKind::Failed;
     let deferred = row.result == ResultKind::Deferred && row.reason.is_none();
     let details = [
+        ("", below),
         ("", deferred.then(|| "the next run finishes it".to_owned())),
         ("", row.reason.as_ref().map(ToString::to_string)),
         ("path: ", failed.then(|| row.path.shown()).filter(|p| !p.is_empty())),
@@ -86,13 +94,13 @@ fn entry(row: &OutcomeRow, width: usize, view: &View) -> String {
     out
 }
 
-fn branch(row: &OutcomeRow) -> Option<String> {
-    let detail =
-        row.branch_detail.as_deref().map(|d| format!(": {}", escape(d.as_bytes()))).unwrap_or_default();
+/// What became of the branch, and why it was kept.
+fn branch(row: &OutcomeRow) -> (Option<&'static str>, Option<String>) {
+    let why = row.branch_detail.as_deref().map(|d| escape(d.as_bytes()));
     match row.branch {
-        BranchResult::Deleted => Some("branch deleted".to_owned()),
-        BranchResult::Kept => Some(format!("branch kept{detail}")),
-        BranchResult::None => None,
+        BranchResult::Deleted => (Some("branch deleted"), None),
+        BranchResult::Kept => (Some("branch kept"), why),
+        BranchResult::None => (None, None),
     }
 }
 
