@@ -145,9 +145,7 @@ impl Ground<'_> {
     /// A path of another namespace is not taken for a path of this host because it looks like one: it has to lie beneath
     /// a root, or something has to be there.
     fn is_of_this_host(&self, local: &LocalPath) -> bool {
-        self.roots.iter().any(|root| local.is_beneath_or_at(root))
-            || beneath::lstat(local).is_ok()
-            || local.parent().is_some_and(|p| beneath::lstat(&p).is_ok())
+        self.roots.iter().any(|root| local.is_beneath_or_at(root)) || beneath::lstat(local).is_ok()
     }
 
     /// What the containers called the clone, by the pointers of the checkouts that are joined with it.
@@ -361,8 +359,8 @@ fn present(path: LocalPath, meta: &Meta, by: Option<&Evidence>) -> Placement {
     }
 }
 
-/// Where a container that knows the path has it, if that is no directory of this host. A container knows the path if
-/// its name for the clone is the one that the pointer has, or, without a pointer, if it shares the path's place.
+/// Where a container that knows the path has it, if that is no directory of this host. Where there is a checkout, a
+/// container knows the path if its name for the clone is the one that the pointer has.
 fn elsewhere(side: &JoinSide<'_>, recorded: &RecordedPath, checkout: Option<&Sighting>) -> Option<String> {
     let views = side.translators.iter().filter_map(|t| match t {
         Translator::Container(view) => Some(view),
@@ -373,10 +371,8 @@ fn elsewhere(side: &JoinSide<'_>, recorded: &RecordedPath, checkout: Option<&Sig
         let Some(called) = view.name_of(side.site.common_path()) else { continue };
         let knows = match checkout.and_then(|c| c.pointer.entry.as_ref()) {
             Some((pointed, _)) => *pointed == called,
-            None => {
-                let clone = called.parent().and_then(|dir| dir.parent());
-                clone.is_some_and(|beside| recorded.below(&beside).is_some())
-            }
+            // Without a directory any container that knows the clone may be the one that knew the path.
+            None => true,
         };
         match view.place(recorded) {
             Place::Elsewhere(what) if knows => found = Some(what),

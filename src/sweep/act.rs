@@ -145,6 +145,8 @@ pub mod faults {
     struct State {
         seen: Vec<&'static str>,
         fault: Option<(usize, Fault)>,
+        /// A call that this file system always refuses.
+        refused: Option<(&'static str, Errno)>,
     }
 
     thread_local! {
@@ -155,7 +157,9 @@ pub mod faults {
         let fault = STATE.with_borrow_mut(|state| {
             let state = state.as_mut()?;
             state.seen.push(call);
-            state.fault.filter(|(at, _)| *at == state.seen.len()).map(|(_, fault)| fault)
+            let refused =
+                state.refused.filter(|(name, _)| *name == call).map(|(_, errno)| Fault::Error(errno));
+            state.fault.filter(|(at, _)| *at == state.seen.len()).map(|(_, fault)| fault).or(refused)
         });
         match fault {
             None => Ok(()),
@@ -166,7 +170,17 @@ pub mod faults {
 
     /// Runs `act` with `fault` at the call number `at` (from 1); `None` if it was killed. The calls made come too.
     pub fn run<T>(fault: Option<(usize, Fault)>, act: impl FnOnce() -> T) -> (Option<T>, Vec<&'static str>) {
-        STATE.set(Some(State { fault, ..State::default() }));
+        run_where(None, fault, act)
+    }
+
+    /// The same on a file system that always refuses the calls named `refused`.
+    pub fn run_where<T>(
+        refused: Option<(&'static str, Errno)>,
+        fault: Option<(usize, Fault)>,
+        act: impl FnOnce() -> T,
+    ) -> (Option<T>, Vec<&'static str>) {
+        quiet_kills();
+        STATE.set(Some(State { fault, refused, ..State::default() }));
         let result = catch_unwind(AssertUnwindSafe(act));
         let seen = STATE.take().map(|s| s.seen).unwrap_or_default();
         match result {
@@ -174,5 +188,18 @@ pub mod faults {
             Err(payload) if payload.is::<Killed>() => (None, seen),
             Err(payload) => std::panic::resume_unwind(payload),
         }
+    }
+
+    /// Hundreds of kills would each print where they struck.
+    fn quiet_kills() {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            let hook = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                if !info.payload().is::<Killed>() {
+                    hook(info);
+                }
+            }));
+        });
     }
 }

@@ -45,9 +45,12 @@ pub fn write(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32, durable: Durable) 
 pub fn write_new(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
     let unfinished = unfinished_name()?;
     let mut file = act::create(dir, &unfinished, mode)?;
-    let result = act::write(&mut file, bytes)
-        .and_then(|()| Ok(act::sync(&file)?))
-        .and_then(|()| Ok(act::rename(dir, &unfinished, dir, name)?));
+    let result = act::write(&mut file, bytes).and_then(|()| Ok(act::sync(&file)?)).and_then(|()| {
+        match act::claim(dir, &unfinished, dir, name) {
+            Err(Errno::INVAL) => Ok(act::rename(dir, &unfinished, dir, name)?),
+            result => Ok(result?),
+        }
+    });
     if let Err(error) = result {
         act::unlink(dir, &unfinished)?;
         return Err(error);

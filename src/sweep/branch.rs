@@ -34,9 +34,10 @@ pub struct Claim<'a> {
     pub record: &'a RecordId,
 }
 
-/// Deletes the branch, or says why it stays. One that is gone already is as good as deleted.
-pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> BranchOutcome {
-    let kept = |why: String| BranchOutcome::kept(claim.name, why);
+/// Deletes the branch, or says why it stays. One that is gone already is as good as deleted. The only error is a lock that
+/// could not be removed, and that has to be tried again.
+pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutcome, RefError> {
+    let kept = |why: String| Ok(BranchOutcome::kept(claim.name, why));
     let shown = escape(claim.trunk);
     if !claim.owned {
         return kept("its worktree is not owned".into());
@@ -59,10 +60,11 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> BranchOutcome {
     };
     match refs::delete(common, claim.name, claim.expected, claim.record, &still) {
         Ok(()) | Err(RefError::Absent) => match refs::read(common, claim.name) {
-            Ok(None) => BranchOutcome::Deleted { name: Bytes::new(claim.name) },
+            Ok(None) => Ok(BranchOutcome::Deleted { name: Bytes::new(claim.name) }),
             Ok(Some(_)) => kept("it was made anew meanwhile".into()),
             Err(error) => kept(error.to_string()),
         },
+        Err(error @ RefError::LockStays { .. }) => Err(error),
         Err(error) => kept(error.to_string()),
     }
 }

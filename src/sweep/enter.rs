@@ -2,10 +2,10 @@
 //! acted on.
 
 use crate::beneath::{Dir, Refused, lstat};
-use crate::sweep::confine::confine;
+use crate::sweep::confine::{Confinement, confine};
 use crate::sweep::lock::{CloneLock, PATIENCE};
 use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, ref_lock, resume};
-use crate::vantage::paths::LocalPath;
+use crate::vantage::paths::{FileId, LocalPath};
 
 impl Sweeper<'_> {
     /// Confines this thread, locks the clone and opens what is kept for it. `parents` are the directories that hold the
@@ -36,15 +36,33 @@ impl Sweeper<'_> {
         parents.sort_unstable();
         parents.dedup();
         let confinement = confine(&[&common, self.state.dir()], &parents);
+        self.lock(common, common_id, confinement, damaged)
+    }
+
+    fn lock(
+        &self,
+        common: Dir,
+        common_id: FileId,
+        confinement: Confinement,
+        warnings: Vec<String>,
+    ) -> Result<LockedClone, EnterError> {
         let lock = CloneLock::acquire(&common, PATIENCE, self.stop)?;
         let state = match self.state.clone_state(common_id) {
             Ok(state) => Some(state),
             Err(error) if error.is_full() => None,
             Err(error) => return Err(error.into()),
         };
-        let mut clone = LockedClone { common, common_id, state, _lock: lock, confinement, warnings: damaged };
+        let mut clone = LockedClone { common, common_id, state, _lock: lock, confinement, warnings };
         clone.tidy();
         Ok(clone)
+    }
+
+    /// For tests whose threads have to go on with other things.
+    #[cfg(test)]
+    pub(super) fn enter_unconfined(&self, common: Dir) -> Result<LockedClone, EnterError> {
+        let refused = |r: Refused| EnterError::Unreadable { path: common.path().clone(), why: r.to_string() };
+        let id = common.own_meta().map_err(refused)?.id;
+        self.lock(common, id, Confinement::Inactive("a test".into()), Vec::new())
     }
 }
 

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, lstat};
 use crate::judge::reason::Code;
-use crate::judge::warrant::{Act, Checkout, Warrant};
+use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
 use crate::sweep::aside::{Moved, NotMoved};
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{Journal, Open, Step};
@@ -69,6 +69,9 @@ impl Sweeper<'_> {
         if warrant.scope().common_id != clone.common_id {
             return Err(Halt::failed("the warrant is of another clone"));
         }
+        if let Some(entry) = warrant.entry() {
+            is_registered(clone, entry)?;
+        }
         match warrant.act() {
             Act::Remove { checkout, .. } | Act::RemoveOrphan { checkout, .. } => {
                 self.hold(clone, &warrant.scope().root, checkout).map(Some)
@@ -98,6 +101,25 @@ impl Sweeper<'_> {
             above = path.parent();
         }
         Ok(held)
+    }
+}
+
+/// Sees that the entry is where it was judged.
+fn is_registered(clone: &LockedClone, entry: &Entry) -> Result<(), Halt> {
+    let name = &entry.name;
+    let found =
+        clone.common().dir("worktrees").and_then(|dir| dir.dir(name.as_os_str())).and_then(|d| d.own_meta());
+    match found {
+        Ok(meta) if meta.id == entry.id => Ok(()),
+        Ok(_) => {
+            Err(Halt::skipped(format!("changed since it was judged: another registration is called {name}")))
+        }
+        Err(Refused::Absent) => {
+            Err(Halt::skipped(format!("changed since it was judged: registration {name} is gone")))
+        }
+        Err(refused) => {
+            Err(Halt::skipped(format!("registration {name}: {refused}")).because(Code::Unreadable))
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub mod remove;
 pub mod resume;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub mod trash;
 mod uses;
 mod work;

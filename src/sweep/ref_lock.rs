@@ -98,7 +98,7 @@ impl Lock {
     pub fn release(self) -> Result<(), RefError> {
         match act::unlink(&self.dir, &self.name) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(RefError::errno(&self.path, errno)),
+            Err(errno) => Err(RefError::LockStays { path: escape(&self.path), source: errno.into() }),
         }
     }
 }

@@ -48,6 +48,9 @@ pub enum RefError {
     /// What the caller asked again under the lock.
     #[error("{0}")]
     Forbidden(String),
+    /// The next run knows it for ours and removes it, if it comes by.
+    #[error("{path} could not be removed: {source}")]
+    LockStays { path: String, source: io::Error },
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
 }

@@ -71,7 +71,7 @@ impl Sweeper<'_> {
     }
 
     fn resume_one(&self, clone: &LockedClone, hooks: &Hooks<'_>, open: Open) -> Option<Outcome> {
-        let held = hold(&open.journal);
+        let held = hold(&open.journal, clone);
         let mut work = Work {
             sweeper: self,
             clone,
@@ -117,14 +117,33 @@ enum Next {
 }
 
 /// The checkout's place; `None` if there is none, or if the directory that held it is gone with all that was in it.
-fn hold(journal: &Journal) -> Result<Option<Held>, Halt> {
+fn hold(journal: &Journal, clone: &LockedClone) -> Result<Option<Held>, Halt> {
     let Some(mark) = &journal.checkout else { return Ok(None) };
     let damaged = || Halt::failed("the journal names no path");
     let (path, root) = (mark.path.local().ok_or_else(damaged)?, journal.root.local().ok_or_else(damaged)?);
-    if let Err(Refused::Absent) = lstat(&path.parent().ok_or_else(damaged)?) {
+    let parent = path.parent().ok_or_else(damaged)?;
+    if let Err(Refused::Absent) = lstat(&parent) {
+        let moved = journal.record.common_dir.local().as_ref() != Some(clone.common().path());
+        if moved || !same_device_above(&parent, mark.id) {
+            let note = format!("{parent} is not there: moved, or on a disk that is not mounted");
+            return Err(Halt::skipped(note).because(Code::Interrupted));
+        }
         return Ok(None);
     }
     Ok(Some(Held { parent: open_parent(&root, &path)?, path, id: mark.id }))
+}
+
+/// Whether what is left of the way to `path` is on the file system that held `id`: it is not hidden by an unmounted disk.
+fn same_device_above(path: &LocalPath, id: FileId) -> bool {
+    let mut above = path.parent();
+    while let Some(path) = above {
+        match lstat(&path) {
+            Ok(meta) => return meta.id.dev == id.dev,
+            Err(Refused::Absent) => above = path.parent(),
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 impl Work<'_> {

@@ -24,7 +24,7 @@ pub struct Clone {
 
 impl Clone {
     pub fn new() -> Self {
-        let tmp = tempfile::tempdir().unwrap();
+        let tmp = place();
         let root = tmp.path().canonicalize().unwrap();
         let path = root.join("app");
         std::fs::create_dir(&path).unwrap();
@@ -38,7 +38,7 @@ impl Clone {
 
     /// The same on its own, with every path and time as it was.
     pub fn copy(&self) -> Self {
-        let tmp = tempfile::tempdir().unwrap();
+        let tmp = place();
         let root = tmp.path().canonicalize().unwrap();
         let done = Command::new("cp").arg("-a").arg(self.root.join(".")).arg(&root).status().unwrap();
         assert!(done.success());
@@ -66,6 +66,11 @@ impl Clone {
     pub fn has_ref(&self, name: &str) -> bool {
         !self.git(&["for-each-ref", name]).is_empty()
     }
+}
+
+/// A directory in memory where there is one: these tests wait for the disk hundreds of times.
+pub fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 pub fn git_in(dir: &Path, args: &[&str]) -> String {

@@ -299,10 +299,11 @@ impl<'a> Work<'a> {
             record: journal.id(),
         };
         match branch::delete(self.clone.common(), &claim, self.sweeper.stop) {
-            BranchOutcome::Kept { .. } if self.sweeper.stop.is_set() => {
+            Ok(BranchOutcome::Kept { .. }) if self.sweeper.stop.is_set() => {
                 Err(Halt::deferred("asked to stop before the branch was looked at"))
             }
-            outcome => Ok(outcome),
+            Ok(outcome) => Ok(outcome),
+            Err(error) => Err(Halt::failed(error.to_string())),
         }
     }
 

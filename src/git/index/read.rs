@@ -137,8 +137,16 @@ fn joined_state(
 /// Sees that entries are in order and of a kind that git writes; names are checked where they are used.
 fn check(state: &State) -> Result<(), Unreadable> {
     state.verify_entries().map_err(|e| Unreadable::new(format_args!("index: {}", chain(&e))))?;
+    let mut sparse_directory: Option<&BStr> = None;
     for entry in state.entries() {
         let path = entry.path(state);
+        if sparse_directory.is_some_and(|dir| path.starts_with(dir)) {
+            // Git itself can make this (`update-index` on a path in such a directory), and is confused by it.
+            return Err(Unreadable::new(format_args!(
+                "index: `{}` is in a directory that one entry stands for",
+                escape(path)
+            )));
+        }
         let known = matches!(
             entry.mode,
             Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK | Mode::COMMIT | Mode::DIR
@@ -152,6 +160,9 @@ fn check(state: &State) -> Result<(), Unreadable> {
                 "index: the entry `{}` is of a kind that git does not write",
                 escape(path)
             )));
+        }
+        if sparse {
+            sparse_directory = Some(path);
         }
     }
     Ok(())

@@ -97,6 +97,7 @@ fn outcome(result: ResultKind, branch: BranchResult) -> OutcomeRow {
         branch_detail: None,
         bytes: 1,
         reason: Some(Reason::new(reasons::ALL[0], "")),
+        note: Some("what happened".into()),
         observed: Some("the path is there".into()),
         retry: None,
         record: None,

@@ -108,31 +108,27 @@ impl<'a> Files<'a> {
     ) -> Result<Same, Unreadable> {
         let id = self.index.entries()[at].id;
         let path = self.index.path(at);
-        let conversion = self.converter()?.conversion(path);
-        match conversion {
+        match self.converter()?.conversion(path) {
             Conversion::Driver(driver) => self.filtered(name, meta, id, driver.as_ref()),
             _ if freshness == Freshness::OtherSize => Ok(Same::No),
             Conversion::None => Ok(Same::of(hash_of(self.open(name, meta)?, id.kind(), meta.size)? == id)),
-            Conversion::BuiltIn if meta.size > CONVERTED_LIMIT => Ok(Same::Unknown),
-            Conversion::BuiltIn => self.converted(name, meta, id, path),
+            Conversion::Foreign(_) => Ok(Same::Unknown),
+            Conversion::BuiltIn(_) if meta.size > CONVERTED_LIMIT => Ok(Same::Unknown),
+            Conversion::BuiltIn(conversion) => {
+                let bytes = read(self.open(name, meta)?, meta.size)?;
+                let bytes = conversion.to_git(bytes, &mut || self.blob(id))?;
+                let actual = gix::objs::compute_hash(id.kind(), gix::objs::Kind::Blob, &bytes)
+                    .map_err(|e| Unreadable::new(chain(&e)))?;
+                Ok(Same::of(actual == id))
+            }
         }
     }
 
-    fn converted(&mut self, name: &BStr, meta: &Meta, id: ObjectId, path: &BStr) -> Result<Same, Unreadable> {
-        let bytes = read(self.open(name, meta)?, meta.size)?;
-        let tree = self.tree;
-        let mut stored = |buffer: &mut Vec<u8>| -> gix::Result<Option<()>> {
-            let blob = tree.repo.to_thread_local().find_object(id)?.detach();
-            *buffer = blob.data;
-            Ok(Some(()))
-        };
-        // An encoding that can't be undone here, or a missing blob, leaves the question open.
-        let Ok(stored) = self.converter()?.to_git(path, &bytes, &mut stored) else {
-            return Ok(Same::Unknown);
-        };
-        let actual = gix::objs::compute_hash(id.kind(), gix::objs::Kind::Blob, &stored)
-            .map_err(|e| Unreadable::new(chain(&e)))?;
-        Ok(Same::of(actual == id))
+    fn blob(&mut self, id: ObjectId) -> Result<Vec<u8>, Unreadable> {
+        let found = self.repo().find_object(id);
+        found
+            .map(|blob| blob.detach().data)
+            .map_err(|e| Unreadable::new(format_args!("blob {id}: {}", chain(&e))))
     }
 
     /// A file with a filter: LFS is understood natively, any other driver would have to be run.
@@ -146,14 +142,12 @@ impl<'a> Files<'a> {
         if driver != "lfs" {
             return Ok(Same::Unknown);
         }
-        let blob = match self.repo().find_header(id) {
-            Ok(header) if header.size() <= lfs::LONGEST => self.repo().find_object(id),
-            Ok(_) => return Ok(Same::Unknown),
-            Err(e) => Err(e),
+        let header = self.repo().find_header(id);
+        let length = header.map_err(|e| Unreadable::new(format_args!("blob {id}: {}", chain(&e))))?.size();
+        if length > lfs::LONGEST {
+            return Ok(Same::Unknown);
         }
-        .map_err(|e| Unreadable::new(format_args!("blob {id}: {}", chain(&e))))?
-        .detach()
-        .data;
+        let blob = self.blob(id)?;
         let size = meta.size;
         let file = || self.open(name, meta);
         // An empty file is stored as it is (git-lfs `docs/spec.md`).
@@ -184,7 +178,7 @@ impl<'a> Files<'a> {
     fn converter(&mut self) -> Result<&mut Converter, Unreadable> {
         let converter = match self.converter.take() {
             Some(converter) => converter,
-            None => Converter::new(&self.tree.settings, self.rules.attributes()?),
+            None => Converter::new(self.tree.settings, self.rules.attributes()?),
         };
         Ok(self.converter.insert(converter))
     }

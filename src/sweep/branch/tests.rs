@@ -31,7 +31,8 @@ fn delete_as(clone: &Clone, claim: impl FnOnce(&mut Claim<'_>)) -> BranchOutcome
         record: &record,
     };
     claim(&mut asked);
-    delete(&clone.common(), &asked, &Stop::never())
+    let outcome = delete(&clone.common(), &asked, &Stop::never());
+    outcome.unwrap_or_else(|error| BranchOutcome::kept(asked.name, error.to_string()))
 }
 
 fn delete_x(clone: &Clone) -> BranchOutcome {

@@ -1,0 +1,207 @@
+//! What a run that finds an interrupted removal finishes, and what it leaves alone.
+
+use super::*;
+use crate::judge::reason::Code;
+use crate::sweep::act::faults::{Fault, run, run_where};
+use crate::sweep::journal::Step;
+use rustix::io::Errno;
+
+/// A scene whose removal was killed at the first call `call` after the journal reached `step`.
+fn killed(what: What, step: Step, in_place: bool) -> Scene {
+    let model = scene_for(what);
+    let refused = in_place.then_some(("rename", Errno::XDEV));
+    for at in 1.. {
+        let scene = model.copy();
+        let warrant = scene.warrant(what);
+        let (outcome, _) = run_where(refused, Some((at, Fault::Kill)), || scene.execute(warrant));
+        assert!(outcome.is_none(), "{step:?} was never seen");
+        if scene.pending().first().is_some_and(|p| p.step == step) && scene.has_begun(step) {
+            return scene;
+        }
+    }
+    unreachable!()
+}
+
+impl Scene {
+    fn pending(&self) -> Vec<resume::Interrupted> {
+        let common = self.clone.common().own_meta().unwrap().id;
+        resume::pending(&self.state, common).unwrap().0
+    }
+
+    fn trash(&self) -> PathBuf {
+        self.pending()[0].trash.as_ref().unwrap().as_path().to_owned()
+    }
+
+    /// Something of what `step` allows is gone.
+    fn has_begun(&self, step: Step) -> bool {
+        match step {
+            Step::Planned => self.trash().exists(),
+            Step::Aside => !self.trash().join("file").exists(),
+            Step::InPlace => !self.checkout().join("file").exists(),
+            Step::Forgetting => !self.checkout().exists(),
+        }
+    }
+}
+
+#[test]
+fn pending_says_what_is_to_be_finished() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    let pending = scene.pending();
+    let [one] = pending.as_slice() else { panic!("{pending:?}") };
+    assert_eq!(one.name, "x");
+    assert_eq!(one.path, Some(local(&scene.checkout())));
+    assert_eq!(one.branch.as_ref().unwrap(), "refs/heads/wt/x");
+    let names = Dir::open(&local(&scene.clone.root.join("w"))).unwrap().names().unwrap();
+    let found = trash::find_trash(names.iter().map(Vec::as_slice));
+    let [(name, said)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(scene.clone.root.join("w").join(name), scene.trash());
+    assert_eq!((&said.record, said.entry.as_ref().unwrap().as_bstr()), (&one.record, "x".into()));
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Removed);
+    assert!(matches!(outcome.branch, BranchOutcome::Deleted { .. }));
+    assert!(outcome.note.unwrap().contains("earlier run"));
+    scene.assert_tidy("resumed");
+}
+
+/// Whatever bears the trash's name and is not the directory of the journal is not ours.
+#[test]
+fn another_object_under_the_trash_name_stays() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    let trash = scene.trash();
+    std::fs::rename(&trash, scene.clone.root.join("moved")).unwrap();
+    std::fs::create_dir(&trash).unwrap();
+    std::fs::write(trash.join("theirs"), "").unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+    assert!(trash.join("theirs").exists() && scene.entry().exists() && scene.has_branch());
+    std::fs::remove_dir_all(&trash).unwrap();
+    std::os::unix::fs::symlink(scene.clone.root.join("w/y"), &trash).unwrap();
+    scene.resume();
+    assert!(scene.clone.root.join("w/y/file").exists());
+}
+
+#[test]
+fn trash_that_no_journal_knows_stays() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    let trash = scene.trash();
+    std::fs::remove_dir_all(scene.clone.root.join("state")).unwrap();
+    let scene = Scene::of(scene.clone, scene.tip, scene.lost);
+    assert!(scene.resume().is_empty());
+    assert!(trash.exists() && scene.entry().exists());
+}
+
+/// Somebody made the half removed directory whole again and worked in it.
+#[test]
+fn a_checkout_in_place_that_is_used_again_stays() {
+    for (call, file) in [("new", "file"), ("deep", "target/debug/new")] {
+        let scene = killed(What::Remove, Step::InPlace, true);
+        let file = scene.checkout().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "new work").unwrap();
+        let (outcome, _) = run_where(Some(("rename", Errno::XDEV)), None, || scene.resume());
+        let outcome = outcome.unwrap().pop().unwrap();
+        assert_eq!(
+            (outcome.result, outcome.reason.unwrap().code),
+            (Ending::Skipped, Code::Interrupted),
+            "{call}"
+        );
+        assert_eq!(std::fs::read(&file).unwrap(), b"new work");
+        assert!(scene.entry().exists() && scene.has_branch());
+        std::fs::remove_file(&file).unwrap();
+        let (outcome, _) = run_where(Some(("rename", Errno::XDEV)), None, || scene.resume());
+        assert_eq!(outcome.unwrap().pop().unwrap().result, Ending::Removed, "{call}");
+        assert!(!scene.checkout().exists());
+    }
+}
+
+/// The entry was deleted half in place, and another one got its name, and its inode.
+#[test]
+fn an_entry_that_is_used_again_stays() {
+    let scene = killed(What::Forget, Step::Forgetting, true);
+    std::fs::write(scene.entry().join("HEAD"), "ref: refs/heads/wt/x\n").unwrap();
+    let (outcome, _) = run(None, || scene.resume());
+    let outcome = outcome.unwrap().pop().unwrap();
+    assert_eq!((outcome.result, outcome.reason.unwrap().code), (Ending::Skipped, Code::Interrupted));
+    assert!(scene.entry().join("HEAD").exists() && scene.has_branch());
+}
+
+/// Others took path and name meanwhile: theirs stays, ours is done, and the branch is left to them.
+#[test]
+fn names_that_are_taken_again_end_it() {
+    let scene = killed(What::Remove, Step::Forgetting, false);
+    std::fs::create_dir(scene.checkout()).unwrap();
+    std::fs::create_dir_all(scene.entry()).unwrap();
+    std::fs::write(scene.entry().join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
+    assert!(matches!(outcome.branch, BranchOutcome::Kept { why, .. } if why.contains("in use again")));
+    assert!(scene.checkout().exists() && scene.entry().join("HEAD").exists() && scene.has_branch());
+    assert!(scene.resume().is_empty());
+}
+
+#[test]
+fn a_path_that_reappears_before_its_entry_went_keeps_the_entry() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    std::fs::create_dir(scene.checkout()).unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Failed);
+    assert!(outcome.note.unwrap().contains("appeared again") && outcome.observed.is_some());
+    assert!(scene.entry().exists() && scene.has_branch());
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Skipped);
+    assert!(scene.entry().exists() && scene.journals() == 0);
+}
+
+/// The disk with the worktrees is not there: nothing was proven.
+#[test]
+fn a_missing_parent_proves_nothing_when_the_clone_moved() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    let moved = scene.clone.root.join("elsewhere");
+    std::fs::rename(scene.clone.root.join("w"), &moved).unwrap();
+    std::fs::rename(&scene.clone.path, scene.clone.root.join("app2")).unwrap();
+    let Scene { mut clone, tip, lost, .. } = scene;
+    clone.path = clone.root.join("app2");
+    let scene = Scene::of(clone, tip, lost);
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!((outcome.result, outcome.reason.unwrap().code), (Ending::Skipped, Code::Interrupted));
+    assert!(scene.entry().exists() && scene.has_branch());
+}
+
+#[test]
+fn a_request_to_stop_is_finished_by_the_next_run() {
+    let scene = Scene::new();
+    let warrant = scene.warrant(What::Remove);
+    let (stop, protected) = (Stop::never(), Protected::default());
+    let jobs = NonZeroUsize::MIN;
+    let sweeper = Sweeper { state: &scene.state, stop: &stop, jobs, progress: &(), protected: &protected };
+    let mut clone = sweeper.enter_unconfined(scene.clone.common()).unwrap();
+    let calls = std::cell::Cell::new(0);
+    // Asked for while the entry is checked, directly before the first deletion.
+    let asked = |dir: &Dir| {
+        calls.set(calls.get() + 1);
+        if calls.get() == 2 {
+            stop.request();
+        }
+        fingerprint(dir)
+    };
+    let outcome = sweeper.execute(&mut clone, warrant, &Hooks { fingerprint: &asked, ..HOOKS });
+    assert_eq!(outcome.result, Ending::Deferred, "{outcome:?}");
+    assert!(outcome.retry.is_some() && scene.has_branch() && scene.journals() == 1);
+    drop(clone);
+    assert_eq!(scene.resume().pop().unwrap().result, Ending::Removed);
+    scene.assert_tidy("stopped");
+}
+
+#[test]
+fn a_damaged_journal_is_named_and_stops_nothing() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    let trash = scene.trash();
+    let common = scene.clone.common().own_meta().unwrap().id;
+    let journal = scene.clone.root.join(format!("state/treesweep/{}-{}/journal", common.dev, common.ino));
+    let name = std::fs::read_dir(&journal).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&name, "{").unwrap();
+    let (pending, damaged) = resume::pending(&scene.state, common).unwrap();
+    assert!(pending.is_empty() && damaged.len() == 1, "{damaged:?}");
+    assert!(scene.resume().is_empty());
+    assert!(trash.exists() && name.exists());
+}
