@@ -157,7 +157,10 @@ pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
         }
     }
     let rows: Vec<&Row> = offers.iter().map(|(_, _, row)| *row).collect();
-    let chosen = output.asker().and_then(|asker| choose(asker, &rows, jiff::Timestamp::now()).ok()).unwrap_or_default();
+    let chosen = output
+        .asker()
+        .and_then(|asker| choose(asker, &rows, jiff::Timestamp::now()).ok())
+        .unwrap_or_default();
     let mut orders = Orders::new();
     for at in chosen {
         let (c, examined, _) = offers[at];
