@@ -105,6 +105,9 @@ pub fn reclaim(
     progress: &dyn Progress,
 ) -> Reclaimed {
     let mut all = Reclaimed::default();
+    if let Err(error) = session.stop.on_signals() {
+        all.warnings.push(format!("Ctrl-C will leave the removal at hand to the next run: {error}"));
+    }
     let protected = match Protected::new(protected_places(terrain)) {
         Ok(protected) => protected,
         Err((path, why)) => {
@@ -224,7 +227,7 @@ impl<'a> Conductor<'a> {
     ) -> Outcome {
         self.progress.tell(Event::Now(&crate::vantage::paths::escape(&name_of(&order.candidate))));
         if self.session.stop.is_set() {
-            return untouched(order, Ending::Deferred, None, "the time was up before its turn");
+            return untouched(order, Ending::Deferred, None, "asked to stop before its turn");
         }
         let world = match self.gather(outside) {
             Ok(world) => world,

@@ -16,6 +16,7 @@ use crate::git::index::Depth;
 use crate::judge::rules::Policy;
 use crate::plan::Plan;
 use crate::planning::{self, Leftovers};
+use crate::report::progress::{Progress, Silent};
 use crate::state_dir::{StateDir, StateError};
 use crate::stop::Stop;
 use crate::survey::discover::{EnclosingClone, Root, Scope, discover, enclosing_clone};
@@ -47,6 +48,8 @@ pub enum SessionError {
     World(#[from] GatherError),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error("no threads could be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
 /// The settings of one run and what they lead to.
@@ -130,16 +133,22 @@ impl Session {
             thorough: false,
             known_checkouts,
             stop: &self.stop,
+            progress: &Silent,
         }
     }
 
     /// Looks at everything and judges it.
-    pub fn look(&self, state: Option<&StateDir>, thorough: bool) -> Result<Seen, SessionError> {
+    pub fn look(
+        &self,
+        state: Option<&StateDir>,
+        thorough: bool,
+        progress: &dyn Progress,
+    ) -> Result<Seen, SessionError> {
         let (world, terrain) = self.see()?;
         let policy = self.policy();
         let known = known_checkouts(&terrain);
-        let inquiry = Inquiry { thorough, ..self.inquiry(&world, state, &policy, &known) };
-        let clones = survey(&terrain, &inquiry);
+        let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known) };
+        let clones = self.pool()?.install(|| survey(&terrain, &inquiry));
         let leftovers = leftovers(&terrain, &clones, state);
         let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
         plan.warnings.splice(0..0, self.warnings.iter().cloned());
@@ -170,6 +179,10 @@ impl Session {
             unstarted_after: seconds(self.settings.unstarted_after.value),
             going: Default::default(),
         }
+    }
+
+    fn pool(&self) -> Result<rayon::ThreadPool, SessionError> {
+        Ok(rayon::ThreadPoolBuilder::new().num_threads(self.jobs().get()).build()?)
     }
 
     /// Threads for looking and for deleting.

@@ -75,7 +75,9 @@ fn by_picker(
     state: &StateDir,
     output: &mut Output,
 ) -> Result<Exit, SessionError> {
-    let mut seen = session.look(Some(state), false)?;
+    let progress = Bars::new();
+    let mut seen = session.look(Some(state), false, &progress)?;
+    progress.tell(Event::Pause);
     let orders = picked(&seen, output);
     let plan = seen.plan.clone().without_explanations();
     if orders.is_empty() {

@@ -37,7 +37,7 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
     let session = Session::begin(invocation, &prune.orphans)?;
     let progress = Bars::new();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false)?;
+    let mut seen = session.look(Some(&state), false, &progress)?;
     progress.tell(Event::Pause);
     let plan = seen.plan.clone().without_explanations();
     let view = view(invocation, output);

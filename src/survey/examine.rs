@@ -21,6 +21,7 @@ use crate::judge::facts::{
 use crate::judge::rules::Policy;
 use crate::judge::tree_facts::{Fingerprint, IndexFacts, TreeFacts};
 use crate::judge::verdict::{self, Judgement};
+use crate::report::progress::{Event, Progress};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::discover::CloneSite;
@@ -45,6 +46,7 @@ pub struct Inquiry<'a> {
     pub thorough: bool,
     pub known_checkouts: &'a HashSet<FileId>,
     pub stop: &'a Stop,
+    pub progress: &'a dyn Progress,
 }
 
 /// A worktree's facts and the verdict on them.
@@ -217,6 +219,7 @@ impl Finisher<'_> {
             }
         }
         let judgement = verdict::judge(&facts, self.inquiry.policy);
+        self.inquiry.progress.tell(Event::Judged);
         Examined { facts, judgement }
     }
 

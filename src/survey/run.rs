@@ -11,6 +11,7 @@ use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::verdict;
 use crate::plan::VerdictKind;
+use crate::report::progress::Event;
 use crate::survey::examine::{Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::placement::Ground;
@@ -60,6 +61,8 @@ fn survey_clone(
     inquiry: &Inquiry<'_>,
 ) -> SurveyedClone {
     let site = ground.sides[c].site;
+    inquiry.progress.tell(Event::CloneFound);
+    inquiry.progress.tell(Event::ToJudge((ground.sides[c].registrations.len() + orphans.len()) as u64));
     let mut warnings = Vec::new();
     if let Err(why) = &terrain.registrations[c] {
         warnings.push(format!("its registrations can't be read: {why}"));
