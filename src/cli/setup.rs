@@ -182,7 +182,9 @@ fn ownership_now(
 fn sentence(row: &Enrolled) -> String {
     let name = escape(row.name.text.as_deref().unwrap_or_default().as_bytes());
     match row.owned {
-        true => format!("{name} is enrolled and owned: {}", row.ownership),
-        false => format!("{name} is enrolled, and not owned yet: {}", row.ownership),
+        true => {
+            format!("{name} is enrolled, and owned ({}): prune reclaims it once it has landed", row.ownership)
+        }
+        false => format!("{name} is enrolled, and not owned: {}", row.ownership),
     }
 }

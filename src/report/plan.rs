@@ -2,7 +2,7 @@
 //! would do; then what to type.
 
 use super::table::{self, Cells};
-use super::text::{Field, age, count, heading, listed, size};
+use super::text::{Field, age, count, heading, listed, size, wrap};
 use super::{Style, View};
 use crate::plan::{Class, ClonePlan, Plan, Row, Totals, VerdictKind};
 use crate::vantage::paths::escape;
@@ -56,8 +56,10 @@ pub fn warnings(plan: &Plan, view: &View) -> String {
     let of_clones = plan.clones.iter().flat_map(|c| c.warnings.iter().map(move |w| (Some(c), w)));
     let line = |(clone, text): (Option<&ClonePlan>, &String)| {
         let place = clone.map(|c| format!("{}: ", heading(c, view.home.as_deref()))).unwrap_or_default();
-        let text = escape(text.as_bytes());
-        format!("{} {place}{text}\n", view.style.asking("warning:"))
+        let text = format!("{place}{}", escape(text.as_bytes()));
+        let under = "warning: ".len();
+        let lines = wrap(&text, view.style.width.map(|w| w.saturating_sub(under)));
+        format!("{} {}\n", view.style.asking("warning:"), lines.join(&format!("\n{:under$}", "")))
     };
     general.chain(of_clones).map(line).collect()
 }
@@ -173,8 +175,12 @@ fn why(row: &Row) -> String {
         false => parts.push(first.to_string()),
     }
     if !others.is_empty() {
-        let codes: Vec<_> = others.iter().map(|r| r.code.to_string()).collect();
-        parts.push(format!("also {}", codes.join(", ")));
+        let mut codes: Vec<_> = others.iter().map(|r| r.code).filter(|code| *code != first.code).collect();
+        codes.dedup();
+        let codes: Vec<_> = codes.iter().map(ToString::to_string).collect();
+        if !codes.is_empty() {
+            parts.push(format!("also {}", codes.join(", ")));
+        }
     }
     escape(parts.join("; ").as_bytes())
 }
