@@ -182,9 +182,7 @@ fn ownership_now(
 fn sentence(row: &Enrolled) -> String {
     let name = escape(row.name.text.as_deref().unwrap_or_default().as_bytes());
     match row.owned {
-        true => {
-            format!("{name} is enrolled, and owned ({}): prune reclaims it once it has landed", row.ownership)
-        }
+        true => format!("{name} is enrolled and owned: prune may take it once its work has landed"),
         false => format!("{name} is enrolled, and not owned: {}", row.ownership),
     }
 }
