@@ -46,16 +46,24 @@ fn files_and_tests_that_are_named_are_there() {
     for (page, text) in pages() {
         let text = prose(&text);
         let spans = text.split('`').skip(1).step_by(2);
-        let paths = spans.filter(|span| {
-            ["src/", "tests/", "scripts/", "docker/"].iter().any(|top| span.starts_with(top))
-        });
+        let paths = spans
+            .filter(|span| ["src/", "tests/", "scripts/", "docker/"].iter().any(|top| span.starts_with(top)));
         for path in paths {
-            let path = path.split_whitespace().next().expect("a word").trim_end_matches("**").trim_end_matches("*.rs");
+            let path = path
+                .split_whitespace()
+                .next()
+                .expect("a word")
+                .trim_end_matches("**")
+                .trim_end_matches("*.rs");
             let (file, test) = path.split_once("::").map_or((path, None), |(file, test)| (file, Some(test)));
             assert!(root().join(file).exists(), "{} names {file}", page.display());
             if let Some(test) = test {
                 let code = fs::read_to_string(root().join(file)).expect("a file of tests");
-                assert!(code.contains(&format!("fn {test}(")), "{}: no test {test} in {file}", page.display());
+                assert!(
+                    code.contains(&format!("fn {test}(")),
+                    "{}: no test {test} in {file}",
+                    page.display()
+                );
                 tests += 1;
             }
         }

@@ -13,3 +13,4 @@ pub mod git;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;
+pub mod terminal;
