@@ -40,7 +40,7 @@ impl<'a> Visit<'a> {
         fd: BorrowedFd<'a>,
         found: &'a mut Found,
     ) -> Self {
-        let files = Files::new(&job.tree, &job.index, rules, fd, walk.options.depth);
+        let files = Files::new(&job.tree, rules, fd);
         Self { walk, job, rules, fd, found, files, next: Vec::new() }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Visit<'a> {
         let outcome = match entry.mode {
             // A file where a submodule should be.
             Mode::COMMIT => Ok(Outcome::Modified),
-            _ => self.files.compare(name, meta, at),
+            _ => self.files.compare(name, meta, &self.job.index, at, self.walk.options.depth),
         };
         let flagged = entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID);
         let finding = match outcome {

@@ -1,6 +1,7 @@
 //! Directories held open while their children wait, and how they are opened: relative to the parent, beneath it,
 //! without symlinks, on the same mount.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,6 +84,17 @@ pub(super) fn open_file(
     match meta.kind {
         crate::beneath::Kind::File => Ok((fd.into(), meta)),
         kind => Err(Refused::WrongKind(kind)),
+    }
+}
+
+/// All bytes of the regular file `name` in `dir`, if they are at most `limit`.
+pub(super) fn read_file(dir: BorrowedFd<'_>, name: &BStr, limit: u64) -> Result<Vec<u8>, Refused> {
+    let (file, meta) = open_file(dir, name)?;
+    let mut bytes = Vec::with_capacity(meta.size.min(limit) as usize);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Refused::TooLarge { size: meta.size, limit }),
+        false => Ok(bytes),
     }
 }
 

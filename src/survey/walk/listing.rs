@@ -61,9 +61,9 @@ impl Listing {
         self.names[child.name.clone()].as_bstr()
     }
 
-    pub(super) fn child(&self, name: &str) -> Option<&Child> {
+    pub(super) fn child(&self, name: impl AsRef<[u8]>) -> Option<&Child> {
         let names = &self.names;
-        let at = self.children.binary_search_by(|c| names[c.name.clone()].cmp(name.as_bytes())).ok()?;
+        let at = self.children.binary_search_by(|c| names[c.name.clone()].cmp(name.as_ref())).ok()?;
         Some(&self.children[at])
     }
 

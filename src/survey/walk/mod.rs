@@ -13,6 +13,7 @@ mod file;
 mod findings;
 mod fingerprint;
 mod handle;
+pub(in crate::survey) mod likeness;
 mod listing;
 mod rules;
 mod tracked;

@@ -43,32 +43,61 @@ enum Freshness {
     OtherSize,
 }
 
+/// What git has of a file: its path from the root of the repository, its mode, its blob.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored<'a> {
+    pub(super) path: &'a BStr,
+    pub(super) mode: Mode,
+    pub(super) id: ObjectId,
+}
+
 /// Compares the files of one directory.
 pub(super) struct Files<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) index: &'a Index,
-    pub(super) rules: &'a Rules,
-    pub(super) dir: BorrowedFd<'a>,
-    pub(super) depth: Depth,
+    tree: &'a Tree,
+    rules: &'a Rules,
+    dir: BorrowedFd<'a>,
     converter: Option<Converter>,
     repo: Option<gix::Repository>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(
-        tree: &'a Tree,
-        index: &'a Index,
-        rules: &'a Rules,
-        dir: BorrowedFd<'a>,
-        depth: Depth,
-    ) -> Self {
-        Self { tree, index, rules, dir, depth, converter: None, repo: None }
+    pub(super) fn new(tree: &'a Tree, rules: &'a Rules, dir: BorrowedFd<'a>) -> Self {
+        Self { tree, rules, dir, converter: None, repo: None }
     }
 
-    /// The file `name`, seen as `meta`, against the entry `at`, which is no gitlink.
-    pub(super) fn compare(&mut self, name: &BStr, meta: &Meta, at: usize) -> Result<Outcome, Unreadable> {
-        let entry = &self.index.entries()[at];
-        let link = entry.mode == Mode::SYMLINK;
+    /// The file `name`, seen as `meta`, against the entry `at` of `index`, which is no gitlink.
+    pub(super) fn compare(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        index: &Index,
+        at: usize,
+        depth: Depth,
+    ) -> Result<Outcome, Unreadable> {
+        let entry = &index.entries()[at];
+        let freshness = freshness(entry, meta, index.written(), depth);
+        let stored = Stored { path: index.path(at), mode: entry.mode, id: entry.id };
+        self.against(name, meta, stored, freshness)
+    }
+
+    /// The file `name`, seen as `meta`, against what git has `stored` of it; only content counts.
+    pub(super) fn compare_content(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        stored: Stored<'_>,
+    ) -> Result<Outcome, Unreadable> {
+        self.against(name, meta, stored, Freshness::Stale)
+    }
+
+    fn against(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        stored: Stored<'_>,
+        freshness: Freshness,
+    ) -> Result<Outcome, Unreadable> {
+        let link = stored.mode == Mode::SYMLINK;
         match meta.kind {
             Kind::File if !link => {}
             Kind::Symlink if link => {}
@@ -76,11 +105,11 @@ impl<'a> Files<'a> {
             _ => return Ok(Outcome::Modified),
         }
         // Git knows one bit of the mode: whether its owner may execute it.
-        let mode_differs = !link && (entry.mode == Mode::FILE_EXECUTABLE) != (meta.mode & 0o100 != 0);
-        let same = match freshness(entry, meta, self.index.written(), self.depth) {
+        let mode_differs = !link && (stored.mode == Mode::FILE_EXECUTABLE) != (meta.mode & 0o100 != 0);
+        let same = match freshness {
             Freshness::Fresh => Same::Yes,
-            _ if link => self.link_is(name, entry.id)?,
-            freshness => self.content(name, meta, at, freshness)?,
+            _ if link => self.link_is(name, stored.id)?,
+            freshness => self.content(name, meta, stored, freshness)?,
         };
         Ok(match same {
             Same::Yes if mode_differs => Outcome::ModeOnly,
@@ -98,16 +127,14 @@ impl<'a> Files<'a> {
         Ok(Same::of(actual == id))
     }
 
-    /// Whether git would store the file's content as the entry's blob.
+    /// Whether git would store the file's content as the blob that is stored.
     fn content(
         &mut self,
         name: &BStr,
         meta: &Meta,
-        at: usize,
+        Stored { path, id, .. }: Stored<'_>,
         freshness: Freshness,
     ) -> Result<Same, Unreadable> {
-        let id = self.index.entries()[at].id;
-        let path = self.index.path(at);
         match self.converter()?.conversion(path) {
             Conversion::Driver(driver) => self.filtered(name, meta, id, driver.as_ref()),
             _ if freshness == Freshness::OtherSize => Ok(Same::No),
