@@ -60,7 +60,7 @@ pub fn match_orphan(
 ) -> Result<OrphanMatch, Unreadable> {
     let options = Options { depth: Depth::BeforeRemoval, thoroughness: Thoroughness::Everything, ..*options };
     let tips = tips(repo)?;
-    let mut likeness = Likeness::new(checkout, common, repo)?;
+    let mut likeness = Likeness::new(checkout, common, repo, options.stop)?;
     let mut seen = HashSet::new();
     let mut walks = 0;
     for commit in newest_first(repo, &tips)? {

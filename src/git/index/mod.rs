@@ -185,3 +185,6 @@ pub(crate) fn joined(prefix: &BStr, name: &[u8]) -> BString {
     path.extend_from_slice(name);
     path
 }
+
+#[cfg(test)]
+mod tests;

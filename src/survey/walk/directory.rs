@@ -69,7 +69,7 @@ pub(super) fn visit(walk: &Walk<'_>, mut job: Job, found: &mut Found) -> Vec<Job
             return Vec::new();
         }
     };
-    let listing = match Listing::read(fd.as_fd()) {
+    let listing = match Listing::read(fd.as_fd(), walk.options.stop) {
         Ok(listing) => listing,
         Err(refused) => {
             found.unreadable(job.path, refused);
@@ -215,7 +215,11 @@ fn children(
     groups.sort_by(|a, b| a.name_in(index).cmp(b.name_in(index)));
     let mut groups = groups.as_slice();
     let mut visit = Visit::new(walk, job, &rules, fd, found);
-    for child in listing.children() {
+    for (count, child) in listing.children().iter().enumerate() {
+        if count % 64 == 63 && walk.options.stop.is_set() {
+            // The walk asks again, and says that it was interrupted.
+            return Ok(Vec::new());
+        }
         let name = listing.name(child);
         let before = groups.partition_point(|g| g.name_in(index) < name);
         visit.missing(&groups[..before]);

@@ -12,6 +12,10 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::beneath::Refused;
+use crate::stop::Stop;
+
+/// Why something was not finished, where only words can say it.
+pub(super) const STOPPED: &str = "the run was asked to stop";
 
 /// Paths are resolved in pieces of at most so many bytes; the kernel takes 4095.
 const PIECE: usize = 4000;
@@ -95,6 +99,27 @@ pub(super) fn read_file(dir: BorrowedFd<'_>, name: &BStr, limit: u64) -> Result<
     match bytes.len() as u64 > limit {
         true => Err(Refused::TooLarge { size: meta.size, limit }),
         false => Ok(bytes),
+    }
+}
+
+/// A file whose reading ends with an error once the run is asked to stop.
+pub(super) struct Stoppable<'a> {
+    file: std::fs::File,
+    stop: &'a Stop,
+}
+
+impl<'a> Stoppable<'a> {
+    pub(super) fn new(file: std::fs::File, stop: &'a Stop) -> Self {
+        Self { file, stop }
+    }
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.stop.is_set() {
+            true => Err(std::io::Error::other(STOPPED)),
+            false => self.file.read(buffer),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use gix::object::tree::EntryKind;
 
 use crate::beneath::{Dir, Kind, Refused};
 use crate::git::open::{Unreadable, chain};
+use crate::stop::Stop;
 use crate::survey::walk::fingerprint::child_path;
 use crate::survey::walk::handle::{open_deep, read_file};
 use crate::survey::walk::listing::Listing;
@@ -28,6 +29,7 @@ const DEEPEST: usize = 2048;
 pub(in crate::survey) struct Likeness<'a> {
     root: Dir,
     repo: &'a gix::Repository,
+    stop: &'a Stop,
     tree: Tree,
     top: Rules,
     /// Directories by path; `None` if there is no such directory.
@@ -46,10 +48,12 @@ impl<'a> Likeness<'a> {
         checkout: &Dir,
         common: &Dir,
         repo: &'a gix::Repository,
+        stop: &'a Stop,
     ) -> Result<Self, Unreadable> {
         Ok(Self {
             root: checkout.dir(".").map_err(|e| Unreadable::new(format_args!("{}: {e}", checkout.path())))?,
             repo,
+            stop,
             tree: Tree::new(repo, RuleFiles::OnlyTracked, None)?,
             top: rules_of(common, RuleFiles::OnlyTracked)?,
             directories: HashMap::new(),
@@ -113,7 +117,7 @@ impl<'a> Likeness<'a> {
                 let at = |e: &dyn std::fmt::Display| Unreadable::new(format_args!("{}: {e}", escape(&key.0)));
                 let fd = self.open(dir).map_err(|e| at(&e))?;
                 let stored = Stored { path: key.0.as_ref(), mode: Mode::from(kind), id };
-                let mut files = Files::new(&self.tree, &known.rules, fd.as_fd());
+                let mut files = Files::new(&self.tree, &known.rules, fd.as_fd(), self.stop);
                 let outcome = files.compare_content(name, &child.meta, stored).map_err(|e| at(&e))?;
                 matches!(outcome, Outcome::Clean | Outcome::NeedsFilter)
             }
@@ -145,7 +149,7 @@ impl<'a> Likeness<'a> {
         }
         let at = |e: Refused| Unreadable::new(format_args!("{}: {e}", escape(path)));
         let fd = self.open(path).map_err(at)?;
-        let listing = Listing::read(fd.as_fd()).map_err(at)?;
+        let listing = Listing::read(fd.as_fd(), self.stop).map_err(at)?;
         let attributes = match listing.child(".gitattributes") {
             Some(child) if child.meta.kind == Kind::File => {
                 Some(read_file(fd.as_fd(), ".gitattributes".into(), LIMIT).map_err(at)?)

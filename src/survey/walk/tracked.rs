@@ -1,6 +1,5 @@
 //! A tracked file against its entry in the index: first by stat data, as git does, then by content.
 
-use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
 
@@ -14,8 +13,9 @@ use crate::git::convert::{Conversion, Converter};
 use crate::git::index::{Depth, Index};
 use crate::git::lfs::{self, Pointer};
 use crate::git::open::{Unreadable, chain};
+use crate::stop::Stop;
 use crate::survey::walk::Tree;
-use crate::survey::walk::handle::open_file;
+use crate::survey::walk::handle::{Stoppable, open_file};
 use crate::survey::walk::rules::Rules;
 
 /// The most bytes of one file that are read at once to convert them; git reads such files whole too.
@@ -56,13 +56,14 @@ pub(super) struct Files<'a> {
     tree: &'a Tree,
     rules: &'a Rules,
     dir: BorrowedFd<'a>,
+    stop: &'a Stop,
     converter: Option<Converter>,
     repo: Option<gix::Repository>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(tree: &'a Tree, rules: &'a Rules, dir: BorrowedFd<'a>) -> Self {
-        Self { tree, rules, dir, converter: None, repo: None }
+    pub(super) fn new(tree: &'a Tree, rules: &'a Rules, dir: BorrowedFd<'a>, stop: &'a Stop) -> Self {
+        Self { tree, rules, dir, stop, converter: None, repo: None }
     }
 
     /// The file `name`, seen as `meta`, against the entry `at` of `index`, which is no gitlink.
@@ -194,10 +195,10 @@ impl<'a> Files<'a> {
         pointer.stands_for(file()?).map(Same::of).map_err(Unreadable::new)
     }
 
-    fn open(&self, name: &BStr, meta: &Meta) -> Result<File, Unreadable> {
+    fn open(&self, name: &BStr, meta: &Meta) -> Result<Stoppable<'a>, Unreadable> {
         let (file, opened) = open_file(self.dir, name).map_err(Unreadable::new)?;
         match opened.id == meta.id && opened.size == meta.size {
-            true => Ok(file),
+            true => Ok(Stoppable::new(file, self.stop)),
             false => Err(Unreadable::new("it changed while it was looked at")),
         }
     }
@@ -230,7 +231,7 @@ impl Same {
 }
 
 /// The id of the blob with the content of `file`, which has `size` bytes.
-pub(super) fn hash_of(mut file: File, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
+fn hash_of(mut file: impl Read, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
     let mut hasher = gix::hash::hasher(kind);
     hasher.update(&gix::objs::encode::loose_header(gix::objs::Kind::Blob, size));
     let mut buffer = vec![0; (size.saturating_add(1)).min(64 << 10) as usize];
@@ -251,7 +252,7 @@ pub(super) fn hash_of(mut file: File, kind: gix::hash::Kind, size: u64) -> Resul
 }
 
 /// All of `file`, which has `size` bytes.
-fn read(file: File, size: u64) -> Result<Vec<u8>, Unreadable> {
+fn read(file: impl Read, size: u64) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::with_capacity(size as usize + 1);
     file.take(size + 1).read_to_end(&mut bytes).map_err(Unreadable::new)?;
     match bytes.len() as u64 == size {
