@@ -202,7 +202,10 @@ impl Work<'_> {
         }
         let name = if in_place { held.name() } else { &trash };
         let at = held.parent.path().join(name).ok_or_else(|| Halt::failed("the journal names no path"))?;
-        (self.hooks.world_still_allows)(&at).map_err(halt_for)?;
+        // An engine knows the mount by the old path, the kernel by where the directory is now.
+        for path in [&at, &held.path] {
+            (self.hooks.world_still_allows)(path).map_err(halt_for)?;
+        }
         Place { parent: &held.parent, name, id: held.id }
             .open(name)
             .map_err(|differs| Halt::skipped(differs.to_string()).because(Code::Interrupted))?;

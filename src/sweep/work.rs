@@ -1,5 +1,7 @@
 //! One removal under way: what a first run and a run that resumes do alike, from the deletion to the branch.
 
+use std::num::NonZeroUsize;
+
 use bstr::ByteSlice;
 use jiff::Timestamp;
 
@@ -227,7 +229,7 @@ impl<'a> Work<'a> {
             id,
             // What makes it a registration goes last.
             last: b"gitdir",
-            jobs: self.sweeper.jobs,
+            jobs: NonZeroUsize::MIN,
             stop: self.sweeper.stop,
             progress: self.sweeper.progress,
         };
