@@ -54,6 +54,13 @@ pub struct FileSystem {
     pub mount_point: Bytes,
 }
 
+impl FileSystem {
+    /// The id of the file system that `dir` is on.
+    pub fn id_of(dir: &Dir) -> io::Result<u64> {
+        Ok(rustix::fs::fstatvfs(dir)?.f_fsid)
+    }
+}
+
 /// What was found in an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkerState {
@@ -93,7 +100,7 @@ pub fn read(entry: &Dir, name: &EntryName) -> MarkerState {
     }
 }
 
-/// Writes `marker` into `entry`, whole or not at all.
+/// Writes `marker` into `entry`, whole or not at all. The caller holds the clone's lock.
 pub fn write(entry: &Dir, marker: &Marker) -> io::Result<()> {
     let bytes = serde_json::to_vec_pretty(marker)?;
     let dir = atomic::ensure_dir(entry, DIR, 0o777).map_err(atomic::io_error)?;
