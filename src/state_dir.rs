@@ -42,11 +42,6 @@ impl VantageId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    #[cfg(test)]
-    pub(crate) fn for_test(text: &str) -> Self {
-        Self(text.into())
-    }
 }
 
 /// Why the state directory can't be used; the text names it.
