@@ -42,7 +42,9 @@ pub enum SessionError {
     Precious(#[from] BadPattern),
     #[error("{path}: {why}")]
     Root { path: String, why: String },
-    #[error("no clone is here, and the configuration names no roots; name a directory: treesweep plan ~/src")]
+    #[error(
+        "no clone is here, and the configuration names no roots: go into a clone, or name a directory to look in"
+    )]
     NoRoot,
     #[error(transparent)]
     World(#[from] GatherError),

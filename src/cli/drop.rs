@@ -18,6 +18,7 @@ use crate::judge::verdict::{self, Mandate};
 use crate::plan::{Plan, ResultKind};
 use crate::planning;
 use crate::reclaim::{Order, reclaim};
+use crate::report::count;
 use crate::report::progress::{Bars, Event, Progress};
 use crate::report::prompt::name_is_typed;
 use crate::session::{Session, SessionError};
@@ -224,7 +225,7 @@ fn losses(facts: &Facts, candidate: &Candidate, overridden: &[Reason], lost: &Lo
     };
     overridden.iter().for_each(|reason| line("  ", reason.to_string()));
     if !lost.paths.is_empty() {
-        line("", format!("It would lose {} paths:", lost.paths.len()));
+        line("", format!("It would lose {}:", count(lost.paths.len() as u64, "path")));
         lost.paths.iter().for_each(|(path, what)| line("  ", format!("{} ({what})", escape(path))));
     }
     for (holder, commit) in &lost.commits {

@@ -41,9 +41,12 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
     progress.tell(Event::Pause);
     let plan = seen.plan.clone().without_explanations();
     let view = view(invocation, output);
-    let mut exit = engines(&plan).and(output.aside(&plan_report::warnings(&plan, &view)));
+    let mut exit = engines(&plan);
+    if !invocation.quiet {
+        exit = exit.and(output.aside(&plan_report::warnings(&plan, &view)));
+    }
     if !invocation.json && !invocation.quiet {
-        exit = exit.and(output.text(&plan_report::render(&plan, &view)));
+        exit = exit.and(output.text(&plan_report::before_acting(&plan, &view)));
     }
     let mut orders = match named(&seen, prune) {
         Ok(orders) => orders,
@@ -154,7 +157,10 @@ pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
         }
     }
     let rows: Vec<&Row> = offers.iter().map(|(_, _, row)| *row).collect();
-    let chosen = output.asker().and_then(|asker| choose(asker, &rows).ok()).unwrap_or_default();
+    let chosen = output
+        .asker()
+        .and_then(|asker| choose(asker, &rows, jiff::Timestamp::now()).ok())
+        .unwrap_or_default();
     let mut orders = Orders::new();
     for at in chosen {
         let (c, examined, _) = offers[at];

@@ -63,7 +63,7 @@ pub fn run(invocation: &Invocation, setup: &Setup, output: &mut Output) -> Resul
         }
     }
     exit = exit.and(match invocation.json {
-        true => output.json(&Document { schema: SCHEMA, enrolled }),
+        true => format!("{name} is enrolled and owned: prune may take it once its work has landed"),
         false => enrolled.iter().map(|row| output.line(&sentence(row))).collect(),
     });
     Ok(exit)
@@ -182,7 +182,7 @@ fn ownership_now(
 fn sentence(row: &Enrolled) -> String {
     let name = escape(row.name.text.as_deref().unwrap_or_default().as_bytes());
     match row.owned {
-        true => format!("{name} is enrolled and owned: {}", row.ownership),
-        false => format!("{name} is enrolled, and not owned yet: {}", row.ownership),
+        true => format!("{name} is enrolled and owned: prune may take it once its work has landed"),
+        false => format!("{name} is enrolled, and not owned: {}", row.ownership),
     }
 }

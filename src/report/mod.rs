@@ -29,7 +29,7 @@ mod text;
 mod sample;
 
 pub use style::Style;
-pub use text::{age, size};
+pub use text::{age, count, size};
 
 use std::path::PathBuf;
 
