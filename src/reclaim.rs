@@ -22,9 +22,9 @@ use crate::judge::warrant::{Scope, Warrant};
 use crate::report::progress::{Event, Progress};
 use crate::session::{Session, now};
 use crate::state_dir::StateDir;
-use crate::survey::examine::{Examined, Inquiry};
+use crate::survey::examine::{ClonePlace, Examined, Inquiry};
 use crate::survey::holds::{elsewhere, holds};
-use crate::survey::run::{Candidate, depth, examine_again, known_checkouts};
+use crate::survey::run::{Candidate, clone_places, depth, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::survey::walk::fingerprint_of;
 use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Progress as Freed, Removed};
@@ -110,9 +110,8 @@ pub fn reclaim(
     }
     let protected = match Protected::new(protected_places(terrain)) {
         Ok(protected) => protected,
-        Err((path, why)) => {
-            all.refused
-                .push((format!("{path} has to be protected, and could not be looked at: {why}"), false));
+        Err(unseen) => {
+            all.refused.push((format!("it has to be protected: {unseen}"), false));
             return all;
         }
     };
@@ -236,8 +235,8 @@ impl<'a> Conductor<'a> {
             }
         };
         let policy = Policy { now: now(), ..self.session.policy() };
-        let known = known_checkouts(terrain);
-        let inquiry = self.inquiry(&world, &policy, &known, order);
+        let (known, clones) = (known_checkouts(terrain), clone_places(terrain));
+        let inquiry = self.inquiry(&world, &policy, &known, &clones, order);
         let examined = match examine_again(terrain, c, &order.candidate, &inquiry) {
             Ok(examined) => examined,
             Err(why) => {
@@ -254,7 +253,7 @@ impl<'a> Conductor<'a> {
         let site = &terrain.field.clones[c];
         let world_still_allows = |_: &LocalPath| {
             let world = self.gather(outside)?;
-            let inquiry = self.inquiry(&world, &policy, &known, order);
+            let inquiry = self.inquiry(&world, &policy, &known, &clones, order);
             holds(&examined.facts, site, &inquiry).into_iter().next().map_or(Ok(()), Err)
         };
         sweeper.execute(clone, warrant, &Hooks { fingerprint, world_still_allows: &world_still_allows })
@@ -265,13 +264,14 @@ impl<'a> Conductor<'a> {
         world: &'b World,
         policy: &'b Policy,
         known: &'b HashSet<FileId>,
+        clones: &'b [ClonePlace],
         order: &Order,
     ) -> Inquiry<'b> {
         Inquiry {
             depth: Depth::BeforeRemoval,
             thorough: order.mandate == Mandate::Person { force: true }
                 || matches!(order.candidate, Candidate::Trash(_)),
-            ..self.session.inquiry(world, Some(self.state), policy, known)
+            ..self.session.inquiry(world, Some(self.state), policy, known, clones)
         }
     }
 

@@ -19,11 +19,11 @@ use crate::planning::{self, Leftovers};
 use crate::report::progress::{Progress, Silent};
 use crate::state_dir::{StateDir, StateError};
 use crate::stop::Stop;
-use crate::survey::discover::{EnclosingClone, Root, Scope, discover, enclosing_clone};
-use crate::survey::examine::Inquiry;
+use crate::survey::discover::{CloneSite, EnclosingClone, Root, Scope, discover, enclosing_clone};
+use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
 use crate::survey::precious::{BadPattern, Precious};
-use crate::survey::run::{SurveyedClone, known_checkouts, survey};
+use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::pending;
 use crate::vantage::own_container::OwnContainer;
@@ -124,6 +124,7 @@ impl Session {
         state: Option<&'a StateDir>,
         policy: &'a Policy,
         known_checkouts: &'a HashSet<FileId>,
+        clones: &'a [ClonePlace],
     ) -> Inquiry<'a> {
         Inquiry {
             settings: &self.settings,
@@ -134,6 +135,7 @@ impl Session {
             depth: Depth::Plan,
             thorough: false,
             known_checkouts,
+            clones,
             stop: &self.stop,
             progress: &Silent,
         }
@@ -148,8 +150,8 @@ impl Session {
     ) -> Result<Seen, SessionError> {
         let (world, terrain) = self.see()?;
         let policy = self.policy();
-        let known = known_checkouts(&terrain);
-        let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known) };
+        let (known, clones) = (known_checkouts(&terrain), clone_places(&terrain));
+        let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known, &clones) };
         let clones = self.pool()?.install(|| survey(&terrain, &inquiry));
         let leftovers = leftovers(&terrain, &clones, state);
         let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
@@ -158,7 +160,7 @@ impl Session {
     }
 
     /// The translations for one clone, best first: identity, containers, labels, the user's maps.
-    pub fn translators(&self, site: &crate::survey::discover::CloneSite, world: &World) -> Vec<Translator> {
+    pub fn translators(&self, site: &CloneSite, world: &World) -> Vec<Translator> {
         let mut all = vec![Translator::Identity];
         if infers(world) {
             all.extend(translators(site, world));

@@ -1,141 +1,127 @@
-//! What a person is asked, and what each answer leads to.
+//! What a person at a terminal is asked, and that no answer but theirs counts.
 
 mod common;
 
-use common::env::TestEnv;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::env::{EAGER, TestEnv, utf8};
 use common::git::HostClone;
-use common::terminal::{DOWN, Dialogue, ENTER, ESCAPE, INTERRUPT};
+use rexpect::session::{PtySession, spawn_command};
 
-const TREES: [&str; 3] = ["login", "spike", "trial"];
+/// For one question to appear, on a busy machine.
+const PATIENCE_MS: u64 = 60_000;
 
-/// `login` is enrolled; all three are landed, clean and idle.
-fn clone(env: &TestEnv) -> HostClone<'_> {
-    let clone = HostClone::new(env, "app");
-    for name in TREES {
-        clone.add_landed(name);
+fn worktree(clone: &HostClone<'_>, name: &str) -> PathBuf {
+    let path = clone.path.join(".worktrees").join(name);
+    clone.git(&["worktree", "add", "-q", "--no-track", "-b", name, utf8(&path)]);
+    path
+}
+
+fn at_terminal(env: &TestEnv, args: &[&str]) -> PtySession {
+    let mut command: Command = env.command(env!("CARGO_BIN_EXE_treesweep"));
+    command.env("TERM", "xterm").env("NO_COLOR", "1").args(args).args(["--engine", "none"]).args(EAGER);
+    spawn_command(command, Some(PATIENCE_MS)).expect("a pseudo terminal")
+}
+
+#[test]
+fn no_is_the_default() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "done");
+    env.treesweep(&["setup"]).args(EAGER).arg(&path).assert().success();
+    for answer in ["\r", "n\r"] {
+        let mut session = at_terminal(&env, &["prune", utf8(&env.src())]);
+        session.exp_string("Reclaim 1 worktree").unwrap();
+        session.send(answer).unwrap();
+        session.flush().unwrap();
+        session.exp_eof().unwrap();
+        assert!(path.exists(), "{answer:?}");
     }
-    env.treesweep(&["setup", "login"]).current_dir(&clone.path).assert().success();
-    clone.age();
-    clone
+    let mut session = at_terminal(&env, &["prune", utf8(&env.src())]);
+    session.exp_string("Reclaim 1 worktree").unwrap();
+    session.send("y\r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("Removed 1 worktree").unwrap();
+    session.exp_eof().unwrap();
+    assert!(!path.exists());
 }
 
-fn ask<'e>(clone: &HostClone<'e>, line: &str) -> Dialogue {
-    Dialogue::start(clone.env, &clone.path, &format!("{line} --engine none"))
+#[test]
+fn the_picker_offers_what_is_safe_and_preselects_nothing() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let (clean, dirty) = (worktree(&clone, "clean"), worktree(&clone, "dirty"));
+    fs::write(dirty.join("new"), "x").unwrap();
+    // Enter takes what is selected: nothing.
+    let mut session = at_terminal(&env, &["prune", utf8(&env.src())]);
+    session.exp_string("Which of these").unwrap();
+    session.send("\r").unwrap();
+    session.flush().unwrap();
+    session.exp_eof().unwrap();
+    assert!(clean.exists());
+
+    let mut session = at_terminal(&env, &["prune", utf8(&env.src())]);
+    session.exp_string("Which of these").unwrap();
+    session.send(" \r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("Branches stay").unwrap();
+    session.send("y\r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("Removed 1 worktree").unwrap();
+    session.exp_eof().unwrap();
+    assert!(!clean.exists() && dirty.join("new").exists());
+    assert!(clone.has_branch("clean"));
 }
 
-#[track_caller]
-fn assert_left(clone: &HostClone<'_>, trees: &[&str], branches: &[&str]) {
-    assert_eq!(clone.entries(), trees);
-    for name in TREES {
-        assert_eq!(clone.path.join(".worktrees").join(name).exists(), trees.contains(&name), "{name}");
-        assert_eq!(clone.has_branch(&format!("wt/{name}")), branches.contains(&name), "branch of {name}");
+#[test]
+fn force_wants_the_name_typed() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "wip");
+    fs::write(path.join("new"), "x").unwrap();
+    for (typed, goes) in [("wi\r", false), ("y\r", false), ("wip\r", true)] {
+        let mut session = at_terminal(&env, &["drop", "--force", "wip", "--root", utf8(&env.src())]);
+        session.exp_string("new (untracked)").unwrap();
+        session.exp_string("Type `wip`").unwrap();
+        session.send(typed).unwrap();
+        session.flush().unwrap();
+        session.exp_eof().unwrap();
+        assert_eq!(!path.exists(), goes, "{typed:?}");
     }
 }
 
 #[test]
-fn enter_is_a_no() {
+fn leaving_a_question_changes_nothing() {
     let env = TestEnv::new();
-    let clone = clone(&env);
-    let mut prune = ask(&clone, "prune");
-    prune.expect("2 worktrees");
-    prune.expect("await your choice.");
-    prune.expect("Reclaim 1 worktree");
-    prune.expect("[y/N]");
-    prune.send(ENTER);
-    prune.expect("Which of these shall go?");
-    prune.send(ENTER);
-    let (status, text) = prune.end();
-    assert!(status.success() && text.contains("Nothing was removed."), "{text}");
-    assert!(!text.contains("treesweep prune"), "what to type is said by the plan only: {text}");
-    assert_left(&clone, &TREES, &TREES);
-}
-
-#[test]
-fn what_is_picked_goes_without_its_branch() {
-    let env = TestEnv::new();
-    let clone = clone(&env);
-    let mut prune = ask(&clone, "prune");
-    prune.expect("[y/N]");
-    prune.send("y");
-    prune.send(ENTER);
-    prune.expect("[ ] spike");
-    prune.expect("wt/spike, landed, 3 days ago");
-    prune.expect("[ ] trial");
-    prune.send(DOWN);
-    prune.expect("> [ ] trial");
-    prune.send(" ");
-    prune.expect("> [x] trial");
-    prune.send(ENTER);
-    prune.expect("Remove trial");
-    prune.expect("Branches stay. [y/N]");
-    prune.send("y");
-    prune.send(ENTER);
-    let (status, text) = prune.end();
-    assert!(status.success() && text.contains("Removed 2 worktrees"), "{text}");
-    assert_left(&clone, &["spike"], &["spike", "trial"]);
-}
-
-#[test]
-fn leaving_a_question_removes_nothing() {
-    let env = TestEnv::new();
-    let clone = clone(&env);
-    for key in [ESCAPE, INTERRUPT] {
-        let mut drop = ask(&clone, "drop");
-        drop.expect("[ ] spike");
-        drop.send(" ");
-        drop.expect("[x] spike");
-        drop.send(key);
-        drop.end();
-        assert_left(&clone, &TREES, &TREES);
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "done");
+    let (escape, interrupt) = ("\x1b", "\x03");
+    for key in [escape, interrupt] {
+        let mut session = at_terminal(&env, &["drop", "--root", utf8(&env.src())]);
+        session.exp_string("Which of these").unwrap();
+        session.send(" ").unwrap();
+        session.flush().unwrap();
+        session.exp_string("[x] done").unwrap();
+        session.send(key).unwrap();
+        session.flush().unwrap();
+        session.exp_eof().unwrap();
+        assert!(path.exists(), "{key:?}");
     }
-    let mut drop = ask(&clone, "drop");
-    drop.expect("[ ] spike");
-    drop.send(" ");
-    drop.send(ENTER);
-    drop.expect("Remove spike");
-    drop.send("n");
-    drop.send(ENTER);
-    drop.end();
-    assert_left(&clone, &TREES, &TREES);
-}
-
-#[test]
-fn losing_work_takes_the_typed_name() {
-    let env = TestEnv::new();
-    let clone = clone(&env);
-    std::fs::write(clone.path.join(".worktrees/spike/draft"), "draft").expect("a draft");
-    let mut drop = ask(&clone, "drop --force spike");
-    drop.expect("1 path:");
-    drop.expect("draft (untracked)");
-    drop.expect("Type `spike`");
-    drop.send("y");
-    drop.send(ENTER);
-    let (_, text) = drop.end();
-    assert!(text.contains("its name was not typed"), "{text}");
-    assert_left(&clone, &TREES, &TREES);
-    let mut drop = ask(&clone, "drop --force spike");
-    drop.expect("Type `spike`");
-    drop.send("spike");
-    drop.send(ENTER);
-    let (status, text) = drop.end();
-    assert!(status.success(), "{text}");
-    assert_left(&clone, &["login", "trial"], &TREES);
 }
 
 #[test]
 fn enrolling_by_a_pattern_asks() {
     let env = TestEnv::new();
-    let clone = clone(&env);
-    let mut setup = ask(&clone, "setup --matching 'tri*'");
-    setup.expect("Enrol trial?");
-    setup.send(ENTER);
-    setup.end();
-    assert!(!clone.entry("trial").join("treesweep/ready").exists());
-    let mut setup = ask(&clone, "setup --matching 'tri*'");
-    setup.expect("Enrol trial?");
-    setup.send("y");
-    setup.send(ENTER);
-    setup.expect("trial is enrolled and owned");
-    assert!(setup.end().0.success());
-    assert!(clone.entry("trial").join("treesweep/ready").exists());
+    let clone = HostClone::new(&env, "app");
+    worktree(&clone, "done");
+    for (answer, enrolled) in [("\r", false), ("y\r", true)] {
+        let mut session = at_terminal(&env, &["setup", "--matching", "do*", "--root", utf8(&env.src())]);
+        session.exp_string("Enrol done?").unwrap();
+        session.send(answer).unwrap();
+        session.flush().unwrap();
+        session.exp_eof().unwrap();
+        assert_eq!(clone.entry("done").join("treesweep/ready").exists(), enrolled, "{answer:?}");
+    }
 }

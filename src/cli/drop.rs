@@ -25,7 +25,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::survey::examine::{Examined, Inquiry};
 use crate::survey::lost::{Lost, lost};
-use crate::survey::run::{Candidate, examine_again, known_checkouts};
+use crate::survey::run::{Candidate, clone_places, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::vantage::paths::escape;
 
@@ -167,11 +167,11 @@ fn look(
     terrain: &mut Terrain,
     (c, candidate): &(usize, Candidate),
 ) -> Result<(Examined, Result<Lost, String>), String> {
-    let (policy, known) = (session.policy(), known_checkouts(terrain));
+    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
     let inquiry = Inquiry {
         depth: Depth::BeforeRemoval,
         thorough: true,
-        ..session.inquiry(world, Some(state), &policy, &known)
+        ..session.inquiry(world, Some(state), &policy, &known, &clones)
     };
     let examined = examine_again(terrain, *c, candidate, &inquiry).map_err(|why| why.0)?;
     let lost = lost(&examined.facts, &terrain.field.clones[*c], &inquiry).map_err(|why| why.0);

@@ -15,7 +15,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::eyes::CloneEyes;
-use crate::survey::run::known_checkouts;
+use crate::survey::run::{clone_places, known_checkouts};
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::sweep::lock::{CloneLock, PATIENCE};
@@ -169,8 +169,8 @@ fn ownership_now(
     c: usize,
     r: usize,
 ) -> Ownership {
-    let (policy, known) = (session.policy(), known_checkouts(terrain));
-    let inquiry = session.inquiry(world, Some(state), &policy, &known);
+    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
+    let inquiry = session.inquiry(world, Some(state), &policy, &known, &clones);
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);

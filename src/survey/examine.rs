@@ -45,8 +45,17 @@ pub struct Inquiry<'a> {
     /// All questions, whatever the first ones answer.
     pub thorough: bool,
     pub known_checkouts: &'a HashSet<FileId>,
+    /// All that were found: an orphan must be a copy of a commit of only one.
+    pub clones: &'a [ClonePlace],
     pub stop: &'a Stop,
     pub progress: &'a dyn Progress,
+}
+
+/// Where a clone is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClonePlace {
+    pub dir: LocalPath,
+    pub common: LocalPath,
 }
 
 /// A worktree's facts and the verdict on them.
@@ -277,19 +286,58 @@ impl Finisher<'_> {
         };
         let main = self.main_worktree();
         let found = held_checkout(path, seen.id).and_then(|dir| {
-            let repo = open_clone(&self.site.common)?;
-            orphan::match_orphan(&dir, &repo, &self.walk_options(main.as_ref()))
+            let matched = self.orphan_of(&dir, &self.site.common, main.as_ref())?;
+            Ok((self.only_here(&dir, &matched, main.as_ref())?, matched))
         });
         match found {
-            Ok((matched, tree)) => {
-                facts.orphan_match = Some(matched);
-                facts.tree = Asked::Answered(tree);
+            Ok((answer, matched)) => {
+                facts.tree = Asked::Answered(matched.tree().clone());
+                facts.orphan_match = Some(answer);
             }
             Err(why) => {
                 facts.orphan_match = Some(OrphanMatch::Differs { why: why.0.clone() });
                 facts.tree = Asked::Failed(why.0);
             }
         }
+    }
+
+    fn orphan_of(
+        &self,
+        dir: &Dir,
+        common: &Dir,
+        main: Option<&Dir>,
+    ) -> Result<orphan::OrphanMatch, Unreadable> {
+        let repo = open_clone(common)?;
+        orphan::match_orphan(dir, common, &repo, &self.walk_options(main))
+    }
+
+    /// A match counts only if no other clone has such a commit too.
+    fn only_here(
+        &self,
+        dir: &Dir,
+        matched: &orphan::OrphanMatch,
+        main: Option<&Dir>,
+    ) -> Result<OrphanMatch, Unreadable> {
+        let (commit, reference) = match matched {
+            orphan::OrphanMatch::Differs { why, .. } => return Ok(OrphanMatch::Differs { why: why.clone() }),
+            orphan::OrphanMatch::Equal { commit, reference, .. } => (*commit, reference.clone()),
+        };
+        for other in self.inquiry.clones.iter().filter(|c| c.common != *self.site.common_path()) {
+            // A clone that can't be read may have it, too.
+            let common = Dir::open(&other.common).map_err(Unreadable::new);
+            match common.and_then(|common| self.orphan_of(dir, &common, main)) {
+                Ok(orphan::OrphanMatch::Differs { .. }) => {}
+                Ok(orphan::OrphanMatch::Equal { commit, .. }) => {
+                    let why = format!("commit {commit} of {} has its files too", other.dir);
+                    return Ok(OrphanMatch::Several { why });
+                }
+                Err(why) => {
+                    let why = format!("{} may have its files too, and can't be read: {why}", other.dir);
+                    return Ok(OrphanMatch::Several { why });
+                }
+            }
+        }
+        Ok(OrphanMatch::Equal { commit, reference })
     }
 
     /// What lies in trash that must not be deleted, whatever is left of the checkout.

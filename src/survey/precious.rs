@@ -1,7 +1,6 @@
 //! Ignored files that are worth keeping: secrets and local databases, which no commit has.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -51,14 +50,14 @@ impl Precious {
 
 /// Whether `main` has a regular file at the same `path` with the content of `file`, whose size is `size` bytes. What
 /// can't be read there does not count as a copy; an error in reading `file` itself is the caller's.
-pub fn is_also_in(main: &Dir, path: &BStr, file: File, size: u64) -> io::Result<bool> {
+pub fn is_also_in(main: &Dir, path: &BStr, file: impl Read, size: u64) -> io::Result<bool> {
     match main.file(Path::new(OsStr::from_bytes(path))) {
         Ok((other, meta)) if meta.size == size => same_content(file, other),
         Ok(_) | Err(_) => Ok(false),
     }
 }
 
-fn same_content(a: File, b: File) -> io::Result<bool> {
+fn same_content(a: impl Read, b: impl Read) -> io::Result<bool> {
     let (mut a, mut b) =
         (io::BufReader::with_capacity(64 << 10, a), io::BufReader::with_capacity(64 << 10, b));
     loop {
@@ -81,6 +80,8 @@ fn same_content(a: File, b: File) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+
     use crate::vantage::paths::LocalPath;
 
     #[test]

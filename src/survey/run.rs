@@ -12,7 +12,8 @@ use crate::judge::rules::Policy;
 use crate::judge::verdict;
 use crate::plan::VerdictKind;
 use crate::report::progress::Event;
-use crate::survey::examine::{Examined, Examiner, Finisher, HalfExamined, Inquiry};
+use crate::survey::discover::CloneSite;
+use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::placement::Ground;
 use crate::survey::standing::Standings;
@@ -33,6 +34,12 @@ pub struct SurveyedClone {
 /// The identities of all checkouts that were found: a walk names them and does not enter them.
 pub fn known_checkouts(terrain: &Terrain) -> HashSet<FileId> {
     terrain.field.checkouts.iter().map(|c| c.id).collect()
+}
+
+/// Where all clones are that were found.
+pub fn clone_places(terrain: &Terrain) -> Vec<ClonePlace> {
+    let place = |site: &CloneSite| ClonePlace { dir: site.dir.clone(), common: site.common_path().clone() };
+    terrain.field.clones.iter().map(place).collect()
 }
 
 /// Examines every worktree of every clone in scope. Threads: those of the current rayon pool.

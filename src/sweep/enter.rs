@@ -4,7 +4,7 @@
 use crate::beneath::{Dir, Refused, lstat};
 use crate::sweep::confine::{Confinement, confine};
 use crate::sweep::lock::{CloneLock, PATIENCE};
-use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, ref_lock, resume};
+use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, kernel, ref_lock, resume};
 use crate::vantage::paths::{FileId, LocalPath};
 
 impl Sweeper<'_> {
@@ -18,6 +18,7 @@ impl Sweeper<'_> {
         main_worktree: Option<&LocalPath>,
         parents: &[LocalPath],
     ) -> Result<LockedClone, EnterError> {
+        kernel::check()?;
         let unreadable = |path: &LocalPath, refused: Refused| EnterError::Unreadable {
             path: path.clone(),
             why: refused.to_string(),

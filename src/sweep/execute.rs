@@ -14,12 +14,13 @@ use crate::beneath::{Dir, Refused, lstat};
 use crate::judge::reason::Code;
 use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
 use crate::sweep::aside::{Moved, NotMoved};
+use crate::sweep::ending::{Halt, STAYS};
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{Journal, Open, Step};
 use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Removed};
 use crate::sweep::record::{Record, RecordId};
 use crate::sweep::refs::RefError;
-use crate::sweep::work::{Halt, Held, STAYS, Taken, Work};
+use crate::sweep::work::{Held, Taken, Work};
 use crate::sweep::{Hooks, LockedClone, Sweeper, absence, act, anchors, records};
 use crate::vantage::paths::LocalPath;
 

@@ -5,8 +5,9 @@ use std::io;
 use crate::beneath::Refused;
 use crate::state_dir::CloneState;
 use crate::sweep::atomic::{self, Durable};
+use crate::sweep::ending::Halt;
 use crate::sweep::record::{Record, RecordId, SCHEMA};
-use crate::sweep::work::{Halt, Work};
+use crate::sweep::work::Work;
 use crate::sweep::{LockedClone, act};
 
 const KIND: &str = "retired";

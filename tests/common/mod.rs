@@ -13,4 +13,3 @@ pub mod git;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;
-pub mod terminal;

@@ -178,8 +178,7 @@ impl State {
 
     fn a_path(&mut self) -> Vec<u8> {
         let mut path = self.random.pick(DIRECTORIES).as_bytes().to_vec();
-        let name: &[u8] = *self.random.pick(NAMES);
-        path.extend_from_slice(name);
+        path.extend_from_slice(self.random.pick::<&[u8]>(NAMES));
         path
     }
 
@@ -203,8 +202,7 @@ impl State {
         let count = 1 + self.random.below(most);
         let mut text = String::new();
         for _ in 0..count {
-            let line: &str = *self.random.pick(from);
-            text.push_str(line);
+            text.push_str(self.random.pick::<&str>(from));
             text.push('\n');
         }
         if self.random.once_in(6) {

@@ -14,7 +14,7 @@ use crate::survey::precious::is_also_in;
 use crate::survey::walk::directory::{Job, Zone, note_mount, split};
 use crate::survey::walk::findings::{Finding, Found};
 use crate::survey::walk::fingerprint::child_path;
-use crate::survey::walk::handle::{Parent, open_file};
+use crate::survey::walk::handle::{Parent, Stoppable, open_file};
 use crate::survey::walk::listing::Child;
 use crate::survey::walk::rules::Rules;
 use crate::survey::walk::tracked::{Files, Outcome};
@@ -40,7 +40,7 @@ impl<'a> Visit<'a> {
         fd: BorrowedFd<'a>,
         found: &'a mut Found,
     ) -> Self {
-        let files = Files::new(&job.tree, &job.index, rules, fd, walk.options.depth);
+        let files = Files::new(&job.tree, rules, fd, walk.options.stop);
         Self { walk, job, rules, fd, found, files, next: Vec::new() }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Visit<'a> {
         let outcome = match entry.mode {
             // A file where a submodule should be.
             Mode::COMMIT => Ok(Outcome::Modified),
-            _ => self.files.compare(name, meta, at),
+            _ => self.files.compare(name, meta, &self.job.index, at, self.walk.options.depth),
         };
         let flagged = entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID);
         let finding = match outcome {
@@ -225,7 +225,8 @@ impl<'a> Visit<'a> {
         let kept = match (options.main_worktree, open_file(self.fd, name)) {
             (None, _) => Ok(false),
             (Some(main), Ok((file, seen))) => {
-                is_also_in(main, path.as_ref(), file, seen.size).map_err(|e| e.to_string())
+                is_also_in(main, path.as_ref(), Stoppable::new(file, options.stop), seen.size)
+                    .map_err(|e| e.to_string())
             }
             (Some(_), Err(refused)) => Err(refused.to_string()),
         };

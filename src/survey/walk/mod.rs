@@ -13,6 +13,7 @@ mod file;
 mod findings;
 mod fingerprint;
 mod handle;
+pub(in crate::survey) mod likeness;
 mod listing;
 mod rules;
 mod tracked;
@@ -217,13 +218,12 @@ impl<'a> Walk<'a> {
             return;
         }
         let mut found = Found::default();
-        let next = match self.options.stop.is_set() {
-            true => {
-                found.facts.interrupted = true;
-                Vec::new()
-            }
-            false => directory::visit(self, job, &mut found),
-        };
+        let mut next = Vec::new();
+        if !self.options.stop.is_set() {
+            next = directory::visit(self, job, &mut found);
+        }
+        // Asked again: a visit ends early too, in a large directory or file.
+        found.facts.interrupted = self.options.stop.is_set();
         if self.absorb(found).is_break() {
             return;
         }
