@@ -96,7 +96,8 @@ pub fn status(dir: &Path) -> Status {
                     b'.' => {}
                     b'D' => drop(status.deleted.insert(path)),
                     b'A' => drop(status.intent_to_add.insert(path)),
-                    _ if line[5] == b'S' => drop(status.submodules.insert(path)),
+                    // A file in its place is a change of type, `T`.
+                    b'M' if line[5] == b'S' => drop(status.submodules.insert(path)),
                     b'M' | b'T' => drop(status.modified.insert(path)),
                     other => panic!("status {}", other as char),
                 }
