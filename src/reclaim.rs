@@ -115,6 +115,10 @@ pub fn reclaim(
             return all;
         }
     };
+    // A checkout of one clone may lie in another's: the deepest go first over all clones, too.
+    let mut orders = orders;
+    let deepest = |orders: &[Order]| orders.iter().map(|o| depth(o.expected.path.as_ref())).max();
+    orders.sort_by_key(|(_, orders)| std::cmp::Reverse(deepest(orders)));
     for (c, mut orders) in orders {
         orders.sort_by_key(|o| std::cmp::Reverse(depth(o.expected.path.as_ref())));
         let conductor = Conductor { session, state, protected: &protected, progress };
@@ -244,6 +248,10 @@ impl<'a> Conductor<'a> {
                 return untouched(order, Ending::Skipped, Some(reason), "it changed since it was planned");
             }
         };
+        if self.session.stop.is_set() {
+            // What was asked last may have been cut short: it says nothing.
+            return untouched(order, Ending::Deferred, None, "asked to stop while it was looked at");
+        }
         let warrant = match self.warrant(terrain, c, order, &examined, &policy) {
             Ok(warrant) => warrant,
             Err(reason) => {
