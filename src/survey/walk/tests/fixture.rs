@@ -145,6 +145,7 @@ pub(in crate::survey::walk) fn git_command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.current_dir(dir).env_clear();
     git.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    git.env("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
     for (key, value) in [
         ("HOME", "/nonexistent"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
