@@ -15,7 +15,7 @@ use crate::report::progress::Event;
 use crate::survey::discover::CloneSite;
 use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
-use crate::survey::placement::Ground;
+use crate::survey::ground::Ground;
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::vantage::paths::{EntryName, FileId, LocalPath};
@@ -214,10 +214,8 @@ pub fn examine_again(
             (sides[c].registrations.iter().position(|r| r.name == *name), Vec::new())
         }
         Candidate::Orphan(path) => {
-            let stray = ground
-                .strays()
-                .into_iter()
-                .find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
+            let stray =
+                ground.strays().iter().find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
             (None, vec![stray.ok_or_else(gone)?.0])
         }
         Candidate::Trash(_) => (None, Vec::new()),
