@@ -22,7 +22,6 @@ use crate::stop::Stop;
 use crate::survey::discover::{CloneSite, EnclosingClone, Root, Scope, discover, enclosing_clone};
 use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
-use crate::survey::precious::{BadPattern, Precious};
 use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::pending;
@@ -38,8 +37,6 @@ const AROUND: usize = 3;
 pub enum SessionError {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error(transparent)]
-    Precious(#[from] BadPattern),
     #[error("{path}: {why}")]
     Root { path: String, why: String },
     #[error(
@@ -57,7 +54,6 @@ pub enum SessionError {
 /// The settings of one run and what they lead to.
 pub struct Session {
     pub settings: Settings,
-    pub precious: Precious,
     pub roots: Vec<Root>,
     pub gatherer: Gatherer,
     pub stop: Stop,
@@ -79,8 +75,6 @@ impl Session {
         let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
         let settings = resolved.settings;
         let roots = roots(&settings, &invocation.cwd, subjects)?;
-        let patterns = settings.precious.patterns().iter().map(|p| p.value.as_str().to_owned());
-        let precious = Precious::new(patterns.collect::<Vec<_>>())?;
         let choice = match &settings.engines.value {
             Engines::Auto => EngineChoice::Auto,
             Engines::None => EngineChoice::None,
@@ -94,14 +88,7 @@ impl Session {
             Some(limit) => Stop::at(Instant::now() + limit.value),
             None => Stop::never(),
         };
-        Ok(Self {
-            settings,
-            precious,
-            roots,
-            gatherer: Gatherer::new(options),
-            stop,
-            warnings: resolved.warnings,
-        })
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings: resolved.warnings })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
@@ -128,7 +115,7 @@ impl Session {
     ) -> Inquiry<'a> {
         Inquiry {
             settings: &self.settings,
-            precious: &self.precious,
+            precious: &self.settings.precious,
             world,
             state,
             policy,
