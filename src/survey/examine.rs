@@ -69,7 +69,7 @@ pub struct Examined {
 pub struct Examiner<'a> {
     pub site: &'a CloneSite,
     pub eyes: &'a CloneEyes,
-    pub history: &'a History,
+    pub history: &'a History<'a>,
     pub standings: &'a Standings<'a>,
     pub inquiry: &'a Inquiry<'a>,
 }
