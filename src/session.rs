@@ -24,7 +24,7 @@ use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
 use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
-use crate::sweep::resume::pending;
+use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
 use crate::vantage::paths::{FileId, LocalPath, escape};
 use crate::vantage::translate::{TranslationKind, Translator};
@@ -66,6 +66,8 @@ pub struct Seen {
     pub world: World,
     pub policy: Policy,
     pub clones: Vec<SurveyedClone>,
+    /// Of each of these clones.
+    pub leftovers: Vec<Leftovers>,
     pub plan: Plan,
 }
 
@@ -136,14 +138,19 @@ impl Session {
         progress: &dyn Progress,
     ) -> Result<Seen, SessionError> {
         let (world, terrain) = self.see()?;
-        let policy = self.policy();
-        let (known, clones) = (known_checkouts(&terrain), clone_places(&terrain));
+        let mut policy = self.policy();
+        let (mut known, clones) = (known_checkouts(&terrain), clone_places(&terrain));
+        // What this program began to remove is no part of the worktree that it lies in: it goes first.
+        for interrupted in all_interrupted(&terrain, state) {
+            known.extend(interrupted.checkout);
+            policy.going.extend(interrupted.path.into_iter().chain(interrupted.trash));
+        }
         let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known, &clones) };
         let clones = self.pool()?.install(|| survey(&terrain, &inquiry));
         let leftovers = leftovers(&terrain, &clones, state);
         let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
         plan.warnings.splice(0..0, self.warnings.iter().cloned());
-        Ok(Seen { terrain, world, policy, clones, plan })
+        Ok(Seen { terrain, world, policy, clones, leftovers, plan })
     }
 
     /// The translations for one clone, best first: identity, containers, labels, the user's maps.
@@ -200,6 +207,13 @@ fn infers(world: &World) -> bool {
             .flat_map(|e| &e.containers)
             .any(|c| c.role == crate::engine::containers::Role::Own),
     }
+}
+
+/// Interrupted removals of all clones; journals that can't be read are told of with the clone's rows.
+fn all_interrupted(terrain: &Terrain, state: Option<&StateDir>) -> Vec<Interrupted> {
+    let clones = terrain.field.clones.iter().zip(std::iter::repeat(state));
+    let read = clones.filter_map(|(site, state)| pending(state?, site.common_id).ok());
+    read.flat_map(|(interrupted, _)| interrupted).collect()
 }
 
 /// Interrupted removals and unknown trash, for each surveyed clone.
