@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Stamp};
+use crate::config::Precious;
 use crate::config::Settings;
 use crate::engine::world::World;
 use crate::git::head::head_facts;
@@ -28,7 +29,6 @@ use crate::survey::discover::CloneSite;
 use crate::survey::eyes::{CloneEyes, History, Worktree};
 use crate::survey::holds::holds;
 use crate::survey::orphan;
-use crate::survey::precious::Precious;
 use crate::survey::standing::Standings;
 use crate::survey::walk::{self, Thoroughness, fingerprint_of};
 use crate::vantage::paths::{FileId, LocalPath};
@@ -69,7 +69,7 @@ pub struct Examined {
 pub struct Examiner<'a> {
     pub site: &'a CloneSite,
     pub eyes: &'a CloneEyes,
-    pub history: &'a History,
+    pub history: &'a History<'a>,
     pub standings: &'a Standings<'a>,
     pub inquiry: &'a Inquiry<'a>,
 }

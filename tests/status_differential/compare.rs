@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use bstr::{BStr, BString, ByteSlice};
 use treesweep::beneath::Dir;
+use treesweep::config::Precious;
 use treesweep::git::index::{Depth, Index, index_facts};
 use treesweep::git::open::{Unreadable, open_entry};
 use treesweep::judge::tree_facts::{IndexFacts, Sample, SubmoduleFacts, SubmoduleState, TreeFacts};
 use treesweep::stop::Stop;
-use treesweep::survey::precious::{DEFAULT, Precious};
 use treesweep::survey::walk::{
     Checkout, Finding, Observer, Options, RuleFiles, Thoroughness, fingerprint_of, walk_observed,
 };
@@ -70,7 +70,7 @@ fn look(app: &Path, wt: &Path, depth: Depth) -> Result<Ours, Unreadable> {
         index: Arc::clone(&list),
         rules: RuleFiles::AsGit,
     };
-    let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
+    let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
     let (known, stop) = (HashSet::new(), Stop::never());
     let options = Options {
         depth,
