@@ -19,7 +19,7 @@ use crate::planning::{self, Leftovers};
 use crate::report::progress::{Progress, Silent};
 use crate::state_dir::{StateDir, StateError};
 use crate::stop::Stop;
-use crate::survey::discover::{CloneSite, EnclosingClone, Root, Scope, discover, enclosing_clone};
+use crate::survey::discover::{CloneSite, EnclosingClone, Field, Root, Scope, discover, enclosing_clone};
 use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
 use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
@@ -96,7 +96,7 @@ impl Session {
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
     pub fn see(&self) -> Result<(World, Terrain), SessionError> {
         let (world, field) = std::thread::scope(|scope| {
-            let walking = scope.spawn(|| discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop));
+            let walking = scope.spawn(|| self.field());
             let world = self.gatherer.gather();
             (world, walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
@@ -104,6 +104,11 @@ impl Session {
         let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
         let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
         Ok((world, terrain))
+    }
+
+    /// Looks for clones beneath the roots; engines and processes are not asked.
+    pub fn field(&self) -> Field {
+        discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop)
     }
 
     /// What the questions of this run are asked with.
