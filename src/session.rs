@@ -102,7 +102,7 @@ impl Session {
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
     pub fn see(&self) -> Result<(World, Terrain), SessionError> {
         let (world, field) = std::thread::scope(|scope| {
-            let walking = scope.spawn(|| discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop));
+            let walking = scope.spawn(|| discover(&self.roots, &self.stop));
             let world = self.gatherer.gather();
             (world, walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });

@@ -5,6 +5,7 @@ pub mod convert;
 pub mod head;
 pub mod history;
 pub mod index;
+pub mod layout;
 pub mod lfs;
 pub mod open;
 pub mod reflog;
