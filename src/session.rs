@@ -108,7 +108,7 @@ impl Session {
 
     /// Looks for clones beneath the roots; engines and processes are not asked.
     pub fn field(&self) -> Field {
-        discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop)
+        discover(&self.roots, &self.stop)
     }
 
     /// What the questions of this run are asked with.

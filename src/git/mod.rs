@@ -6,6 +6,7 @@ pub mod head;
 pub mod history;
 pub mod index;
 pub mod kinds;
+pub mod layout;
 pub mod lfs;
 pub mod objects;
 pub mod open;
