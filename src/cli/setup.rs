@@ -15,7 +15,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::eyes::CloneEyes;
-use crate::survey::run::{clone_places, known_checkouts};
+use crate::survey::run::{clone_places, known_checkouts, trunk_setting};
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::sweep::lock::{CloneLock, PATIENCE};
@@ -174,8 +174,7 @@ fn ownership_now(
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);
-    let trunk = session.settings.trunk.as_ref().map(|t| t.value.to_string());
-    let eyes = CloneEyes::open(sides[c].site, trunk.as_deref()).ok();
+    let eyes = CloneEyes::open(sides[c].site, &terrain.roots, trunk_setting(&inquiry)).ok();
     Standings::new(&ground, c, eyes.as_ref(), &inquiry).of_registration(r).ownership
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bstr::{BStr, ByteSlice};
 use rayon::prelude::*;
 
 use crate::git::history::{Commits, Reach};
@@ -15,10 +16,10 @@ use crate::report::progress::Event;
 use crate::survey::discover::CloneSite;
 use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
-use crate::survey::placement::Ground;
+use crate::survey::ground::Ground;
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
-use crate::vantage::paths::{EntryName, FileId, LocalPath};
+use crate::vantage::paths::{EntryName, FileId, LocalPath, escape};
 
 /// A clone's worktrees, examined.
 #[derive(Debug)]
@@ -74,7 +75,9 @@ fn survey_clone(
     if let Err(why) = &terrain.registrations[c] {
         warnings.push(format!("its registrations can't be read: {why}"));
     }
-    let opened = CloneEyes::open(site, trunk_setting(inquiry).as_deref());
+    let opened = CloneEyes::open(site, ground.roots, trunk_setting(inquiry));
+    let broken = opened.iter().flat_map(|eyes| eyes.refs.broken());
+    warnings.extend(broken.map(|(name, why)| format!("the ref {} is broken: {why}", escape(name))));
     let halves = match &opened {
         Ok(eyes) => begin_all(ground, c, orphans, eyes, inquiry),
         Err(why) => Err(why.clone()),
@@ -148,9 +151,9 @@ fn unreadable_clone(
         .collect()
 }
 
-fn trunk_setting(inquiry: &Inquiry<'_>) -> Option<String> {
-    use bstr::ByteSlice;
-    inquiry.settings.trunk.as_ref().map(|t| t.value.to_str_lossy().into_owned())
+/// The trunk that the user names.
+pub fn trunk_setting<'a>(inquiry: &Inquiry<'a>) -> Option<&'a BStr> {
+    inquiry.settings.trunk.as_ref().map(|t| t.value.as_bstr())
 }
 
 /// Judges from the deepest checkout upwards: a parent may go if everything in it goes before.
@@ -214,16 +217,14 @@ pub fn examine_again(
             (sides[c].registrations.iter().position(|r| r.name == *name), Vec::new())
         }
         Candidate::Orphan(path) => {
-            let stray = ground
-                .strays()
-                .into_iter()
-                .find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
+            let stray =
+                ground.strays().iter().find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
             (None, vec![stray.ok_or_else(gone)?.0])
         }
         Candidate::Trash(_) => (None, Vec::new()),
     };
     let site = sides[c].site;
-    let eyes = CloneEyes::open(site, trunk_setting(inquiry).as_deref())?;
+    let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry))?;
     let commits = Commits::of(&eyes.repo, inquiry.depth)?;
     let history = eyes.paint(&commits, sides[c].registrations, inquiry.stop);
     let mut reach = Reach::new(&commits, eyes.refs.holders());

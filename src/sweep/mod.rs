@@ -29,6 +29,7 @@ pub mod confine;
 mod ending;
 mod enter;
 mod execute;
+pub mod expire;
 pub mod forget;
 pub mod journal;
 pub mod kernel;

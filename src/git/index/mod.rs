@@ -58,10 +58,12 @@ impl Index {
         read::of_tree(repo, tree, prefix, Flags::SKIP_WORKTREE)
     }
 
+    /// All entries, in the order of their paths' bytes.
     pub fn entries(&self) -> &[gix::index::Entry] {
         self.state.entries()
     }
 
+    /// The path of the entry `at`, from the root of the repository.
     pub fn path(&self, at: usize) -> &BStr {
         self.state.entries()[at].path(&self.state)
     }
@@ -139,6 +141,7 @@ pub struct Group {
 }
 
 impl Group {
+    /// The name itself, in the directory.
     pub fn name_in<'a>(&self, index: &'a Index) -> &'a BStr {
         index.path(self.at)[self.name.clone()].as_bstr()
     }

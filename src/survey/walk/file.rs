@@ -93,7 +93,9 @@ impl<'a> Visit<'a> {
     fn directory(&mut self, name: &BStr, meta: &Meta, file: Option<&Group>, below: Option<&Group>) {
         let path = child_path(self.job.path.as_ref(), name);
         let job = self.job;
-        let ignored = job.ignored || self.ignores(path.as_ref(), true);
+        let submodule = file.map(|g| &job.index.entries()[g.at]).filter(|entry| entry.mode == Mode::COMMIT);
+        // That a submodule's place is ignored says nothing of its files: they follow its own rules.
+        let ignored = submodule.is_none() && (job.ignored || self.ignores(path.as_ref(), true));
         self.found.count_directory(meta, ignored);
         if self.walk.options.known_checkouts.contains(&meta.id) {
             return self.known_checkout(path, file.or(below).is_some());
@@ -102,12 +104,15 @@ impl<'a> Visit<'a> {
         if name == ".git" {
             zone = Zone::Foreign;
         }
-        if let Some(group) = file {
-            let entry = &job.index.entries()[group.at];
-            match entry.mode {
-                Mode::COMMIT => zone = Zone::Submodule(entry.id),
-                _ => self.directory_in_place_of(group.at),
+        match (file, submodule) {
+            (_, Some(entry)) => {
+                zone = Zone::Submodule(entry.id);
+                if below.is_some() {
+                    self.found.unreadable(path.clone(), "the index has files where it has a submodule");
+                }
             }
+            (Some(group), None) => self.directory_in_place_of(group.at),
+            (None, None) => {}
         }
         let (index, range) = match below {
             Some(group) if group.is_sparse_directory(&job.index) => match self.left_out(group) {
@@ -130,7 +135,7 @@ impl<'a> Visit<'a> {
             rules: self.rules.clone(),
             zone,
             ignored,
-            disposable: job.disposable || (ignored && disposable::by_name(name).is_some()),
+            disposable: ignored && (job.disposable || disposable::by_name(name).is_some()),
         });
     }
 
