@@ -15,7 +15,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::eyes::CloneEyes;
-use crate::survey::run::{known_checkouts, trunk_setting};
+use crate::survey::run::{clone_places, known_checkouts, trunk_setting};
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::sweep::lock::{CloneLock, PATIENCE};
@@ -169,8 +169,8 @@ fn ownership_now(
     c: usize,
     r: usize,
 ) -> Ownership {
-    let (policy, known) = (session.policy(), known_checkouts(terrain));
-    let inquiry = session.inquiry(world, Some(state), &policy, &known);
+    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
+    let inquiry = session.inquiry(world, Some(state), &policy, &known, &clones);
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);
@@ -181,7 +181,7 @@ fn ownership_now(
 fn sentence(row: &Enrolled) -> String {
     let name = escape(row.name.text.as_deref().unwrap_or_default().as_bytes());
     match row.owned {
-        true => format!("{name} is enrolled and owned: {}", row.ownership),
-        false => format!("{name} is enrolled, and not owned yet: {}", row.ownership),
+        true => format!("{name} is enrolled and owned: prune may take it once its work has landed"),
+        false => format!("{name} is enrolled, and not owned: {}", row.ownership),
     }
 }

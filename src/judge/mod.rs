@@ -14,6 +14,10 @@ pub mod facts;
 pub mod ownership;
 pub mod reason;
 pub mod rules;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 pub mod tree_facts;
 pub mod verdict;
 pub mod warrant;

@@ -31,20 +31,15 @@ pub enum Mandate {
 
 /// The next question that can still change the verdict; with `thorough` all are asked.
 pub fn next(facts: &Facts, policy: &Policy, thorough: bool) -> Option<Question> {
-    for question in Question::ALL {
+    for question in Question::ALL.into_iter().filter(|q| applies(*q, facts)) {
         if !asked(question, facts) {
-            return applies(question, facts).then_some(question).or_else(|| next_after(question, facts));
+            return Some(question);
         }
         if !thorough && rules::reasons(question, facts, policy).iter().any(|r| !may_be_contained(r, facts)) {
             return None;
         }
     }
     None
-}
-
-/// The first question behind `skipped`, which does not apply, that is open and applies.
-fn next_after(skipped: Question, facts: &Facts) -> Option<Question> {
-    Question::ALL.into_iter().find(|q| *q > skipped && !asked(*q, facts) && applies(*q, facts))
 }
 
 fn asked(question: Question, facts: &Facts) -> bool {
@@ -60,11 +55,15 @@ fn asked(question: Question, facts: &Facts) -> bool {
     }
 }
 
-/// An orphan has no entry to ask, and an absent directory can't be walked.
+/// An orphan has no entry to ask, and an absent directory can't be walked. Of what is held, only a run that asks all
+/// questions asks more; its files are not looked at, as nobody knows that they are its own.
 fn applies(question: Question, facts: &Facts) -> bool {
     match (&facts.standing.placement, question) {
         (_, Question::Standing) => true,
-        (Placement::Held { path, .. }, q) => q == Question::Liveness && path.is_some(),
+        (Placement::Held { path, .. }, Question::Liveness) => path.is_some(),
+        (Placement::Held { .. }, q) => {
+            q != Question::Tree && matches!(facts.subject, Subject::Registered { id: Some(_), .. })
+        }
         (Placement::Unregistered, q) if matches!(facts.subject, Subject::Trash { .. }) => {
             matches!(q, Question::Liveness | Question::Tree)
         }

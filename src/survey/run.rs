@@ -12,9 +12,11 @@ use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::verdict;
 use crate::plan::VerdictKind;
-use crate::survey::examine::{Examined, Examiner, Finisher, HalfExamined, Inquiry};
+use crate::report::progress::Event;
+use crate::survey::discover::CloneSite;
+use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
-use crate::survey::placement::Ground;
+use crate::survey::ground::Ground;
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::vantage::paths::{EntryName, FileId, LocalPath, escape};
@@ -33,6 +35,12 @@ pub struct SurveyedClone {
 /// The identities of all checkouts that were found: a walk names them and does not enter them.
 pub fn known_checkouts(terrain: &Terrain) -> HashSet<FileId> {
     terrain.field.checkouts.iter().map(|c| c.id).collect()
+}
+
+/// Where all clones are that were found.
+pub fn clone_places(terrain: &Terrain) -> Vec<ClonePlace> {
+    let place = |site: &CloneSite| ClonePlace { dir: site.dir.clone(), common: site.common_path().clone() };
+    terrain.field.clones.iter().map(place).collect()
 }
 
 /// Examines every worktree of every clone in scope. Threads: those of the current rayon pool.
@@ -61,6 +69,8 @@ fn survey_clone(
     inquiry: &Inquiry<'_>,
 ) -> SurveyedClone {
     let site = ground.sides[c].site;
+    inquiry.progress.tell(Event::CloneFound);
+    inquiry.progress.tell(Event::ToJudge((ground.sides[c].registrations.len() + orphans.len()) as u64));
     let mut warnings = Vec::new();
     if let Err(why) = &terrain.registrations[c] {
         warnings.push(format!("its registrations can't be read: {why}"));
@@ -207,10 +217,8 @@ pub fn examine_again(
             (sides[c].registrations.iter().position(|r| r.name == *name), Vec::new())
         }
         Candidate::Orphan(path) => {
-            let stray = ground
-                .strays()
-                .into_iter()
-                .find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
+            let stray =
+                ground.strays().iter().find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
             (None, vec![stray.ok_or_else(gone)?.0])
         }
         Candidate::Trash(_) => (None, Vec::new()),

@@ -4,8 +4,8 @@ use crate::beneath::Dir;
 use crate::git::open::Unreadable;
 use crate::git::registration::{self, Pointer, Registration, registrations};
 use crate::survey::discover::{CloneSite, Field, Sighting};
+use crate::survey::ground::Ground;
 use crate::survey::join::{JoinSide, Joins, join};
-use crate::survey::placement::Ground;
 use crate::vantage::paths::{EntryName, LocalPath};
 use crate::vantage::translate::{Place, Translator};
 
@@ -68,6 +68,7 @@ impl Terrain {
             .map(|(site, (registrations, translators))| JoinSide {
                 site,
                 registrations: registrations.as_ref().map_or(&[], Vec::as_slice),
+                unread: registrations.as_ref().err(),
                 translators,
                 infers: self.infers,
             })
@@ -81,7 +82,7 @@ impl Terrain {
 
     /// Where things are, for `sides` and `joins` of this terrain.
     pub fn ground<'a>(&'a self, sides: &'a [JoinSide<'a>], joins: &'a Joins) -> Ground<'a> {
-        Ground { roots: &self.roots, sides, checkouts: &self.field.checkouts, joins }
+        Ground::new(&self.roots, sides, &self.field.checkouts, joins, &self.field.trash)
     }
 
     /// Where the checkout of entry `name` of clone `c` is, if they are joined.
@@ -104,10 +105,12 @@ impl Terrain {
             .map(|(c, _)| c)
     }
 
-    /// Reads the registrations of clone `c` and every checkout's `.git` file once more.
+    /// Reads the registrations of clone `c` and every checkout's `.git` file once more; one that was put back to its
+    /// place meanwhile is found there.
     pub fn refresh(&mut self, c: usize) {
         self.registrations[c] = registrations(&self.field.clones[c].common);
         self.field.checkouts = self.field.checkouts.iter().filter_map(|c| sight(&c.path)).collect();
+        self.sight_recorded_paths();
     }
 
     /// Reads one registration of clone `c` once more.
@@ -135,7 +138,7 @@ impl Terrain {
 }
 
 /// The checkout at `path`, if there is a directory with a `.git` file that points at an entry.
-fn sight(path: &LocalPath) -> Option<Sighting> {
+pub(super) fn sight(path: &LocalPath) -> Option<Sighting> {
     let dir = Dir::open(path).ok()?;
     let pointer = Pointer::parse(&dir.read(".git", 16 << 10).ok()?)?;
     pointer.entry.as_ref()?;

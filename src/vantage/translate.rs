@@ -32,6 +32,11 @@ impl TranslationKind {
             Self::Inferred => "inferred",
         }
     }
+
+    /// The path means the same here and to its writer; every other kind leads here from another vantage.
+    pub fn is_of_this_vantage(self) -> bool {
+        matches!(self, Self::Identity | Self::Relative)
+    }
 }
 
 /// A translation that was used, for the report.

@@ -1,0 +1,6 @@
+//! The judge's rules as tables, and what no facts whatever may lead to.
+
+mod branches;
+mod order;
+mod property;
+mod verdicts;
