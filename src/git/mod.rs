@@ -15,4 +15,4 @@ pub mod refs;
 pub mod registration;
 pub mod submodule;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
