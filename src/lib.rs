@@ -16,6 +16,9 @@
 //! | [`cli`]       | the command line                                                                      |
 //! | [`config`]    | layered settings, and where each came from                                            |
 
+// Tests make their states with git and the file system.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod beneath;
 pub mod cli;
 pub mod config;

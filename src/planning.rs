@@ -83,7 +83,7 @@ fn clone_plan(terrain: &Terrain, clone: &SurveyedClone, policy: &Policy, left: &
 }
 
 /// The interrupted removal is of this registration, which may still be there.
-fn is_of(interrupted: &Interrupted, examined: &Examined) -> bool {
+pub fn is_of(interrupted: &Interrupted, examined: &Examined) -> bool {
     matches!(&examined.facts.subject, Subject::Registered { name, .. } if name.as_bstr() == interrupted.name)
 }
 

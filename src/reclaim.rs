@@ -22,9 +22,9 @@ use crate::judge::warrant::{Scope, Warrant};
 use crate::report::progress::{Event, Progress};
 use crate::session::{Session, now};
 use crate::state_dir::StateDir;
-use crate::survey::examine::{Examined, Inquiry};
+use crate::survey::examine::{ClonePlace, Examined, Inquiry};
 use crate::survey::holds::{elsewhere, holds};
-use crate::survey::run::{Candidate, depth, examine_again, known_checkouts};
+use crate::survey::run::{Candidate, clone_places, depth, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::survey::walk::fingerprint_of;
 use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Progress as Freed, Removed};
@@ -49,9 +49,16 @@ pub struct Expected {
     checkout: Option<FileId>,
     branch: Option<BString>,
     tip: Option<ObjectId>,
+    /// The plan saw only that its removal had begun; when it was put back, anything may be there that the judge allows.
+    interrupted: bool,
 }
 
 impl Expected {
+    /// Of a worktree whose removal an earlier run began.
+    pub fn of_interrupted(path: Option<LocalPath>) -> Self {
+        Self { path, entry: None, checkout: None, branch: None, tip: None, interrupted: true }
+    }
+
     pub fn of(facts: &Facts) -> Self {
         let head = facts.head.answer();
         let entry = match &facts.subject {
@@ -70,6 +77,7 @@ impl Expected {
             checkout,
             branch: head.and_then(|h| h.branch.clone()),
             tip: head.and_then(|h| h.tip),
+            interrupted: false,
         }
     }
 
@@ -77,6 +85,7 @@ impl Expected {
     fn difference(&self, now: &Self) -> Option<String> {
         let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
         match self {
+            _ if self.interrupted => None,
             _ if self.entry != now.entry => changed("its administrative entry"),
             _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
             _ if self.branch != now.branch => changed("its branch"),
@@ -105,14 +114,20 @@ pub fn reclaim(
     progress: &dyn Progress,
 ) -> Reclaimed {
     let mut all = Reclaimed::default();
+    if let Err(error) = session.stop.on_signals() {
+        all.warnings.push(format!("Ctrl-C will leave the removal at hand to the next run: {error}"));
+    }
     let protected = match Protected::new(protected_places(terrain)) {
         Ok(protected) => protected,
-        Err((path, why)) => {
-            all.refused
-                .push((format!("{path} has to be protected, and could not be looked at: {why}"), false));
+        Err(unseen) => {
+            all.refused.push((format!("it has to be protected: {unseen}"), false));
             return all;
         }
     };
+    // A checkout of one clone may lie in another's: the deepest go first over all clones, too.
+    let mut orders = orders;
+    let deepest = |orders: &[Order]| orders.iter().map(|o| depth(o.expected.path.as_ref())).max();
+    orders.sort_by_key(|(_, orders)| std::cmp::Reverse(deepest(orders)));
     for (c, mut orders) in orders {
         orders.sort_by_key(|o| std::cmp::Reverse(depth(o.expected.path.as_ref())));
         let conductor = Conductor { session, state, protected: &protected, progress };
@@ -140,15 +155,26 @@ pub fn reclaim(
 }
 
 /// Whatever is or contains one of these is never a target: main worktrees, common directories and roots of all clones.
+///
+/// A submodule's repository that lies in an administrative entry is a part of that worktree, whose judgement is its too.
 fn protected_places(terrain: &Terrain) -> Vec<LocalPath> {
+    let commons: Vec<&LocalPath> = terrain.field.clones.iter().map(|site| site.common_path()).collect();
     let clones = terrain.field.clones.iter();
     clones
+        .filter(|site| !commons.iter().any(|common| lies_in_an_entry(site.common_path(), common)))
         .flat_map(|site| {
             [Some(site.dir.clone()), site.main_worktree.clone(), Some(site.common_path().clone())]
         })
         .flatten()
         .chain(terrain.roots.iter().cloned())
         .collect()
+}
+
+/// Whether `path` is `<common>/worktrees/<name>/modules/...`.
+fn lies_in_an_entry(path: &LocalPath, common: &LocalPath) -> bool {
+    let Some(below) = path.below(common) else { return false };
+    let parts: Vec<&[u8]> = below.split(|b| *b == b'/').collect();
+    parts.len() > 3 && parts[0] == b"worktrees" && parts[2] == b"modules"
 }
 
 struct Conductor<'a> {
@@ -205,7 +231,21 @@ impl<'a> Conductor<'a> {
         }
         terrain.refresh(c);
         for order in orders {
-            done.outcomes.push(self.order(&sweeper, &mut clone, terrain, c, &order, outside, &fingerprint));
+            let resumed = done
+                .outcomes
+                .iter()
+                .position(|o| order.expected.interrupted && o.name == name_of(&order.candidate));
+            let finished = resumed.is_some_and(|at| done.outcomes[at].result != Ending::Skipped);
+            if finished || order.expected.interrupted && !is_registered(terrain, c, &order.candidate) {
+                continue;
+            }
+            let mut outcome = self.order(&sweeper, &mut clone, terrain, c, &order, outside, &fingerprint);
+            // What was put back, and judged anew then, has one outcome.
+            if let Some(earlier) = resumed.map(|at| done.outcomes.remove(at)) {
+                let notes = [outcome.note.take(), earlier.note];
+                outcome.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
+            }
+            done.outcomes.push(outcome);
         }
         done.warnings.append(&mut clone.warnings);
         Ok(done)
@@ -224,7 +264,7 @@ impl<'a> Conductor<'a> {
     ) -> Outcome {
         self.progress.tell(Event::Now(&crate::vantage::paths::escape(&name_of(&order.candidate))));
         if self.session.stop.is_set() {
-            return untouched(order, Ending::Deferred, None, "the time was up before its turn");
+            return untouched(order, Ending::Deferred, None, "asked to stop before its turn");
         }
         let world = match self.gather(outside) {
             Ok(world) => world,
@@ -233,8 +273,8 @@ impl<'a> Conductor<'a> {
             }
         };
         let policy = Policy { now: now(), ..self.session.policy() };
-        let known = known_checkouts(terrain);
-        let inquiry = self.inquiry(&world, &policy, &known, order);
+        let (known, clones) = (known_checkouts(terrain), clone_places(terrain));
+        let inquiry = self.inquiry(&world, &policy, &known, &clones, order);
         let examined = match examine_again(terrain, c, &order.candidate, &inquiry) {
             Ok(examined) => examined,
             Err(why) => {
@@ -242,6 +282,10 @@ impl<'a> Conductor<'a> {
                 return untouched(order, Ending::Skipped, Some(reason), "it changed since it was planned");
             }
         };
+        if self.session.stop.is_set() {
+            // What was asked last may have been cut short: it says nothing.
+            return untouched(order, Ending::Deferred, None, "asked to stop while it was looked at");
+        }
         let warrant = match self.warrant(terrain, c, order, &examined, &policy) {
             Ok(warrant) => warrant,
             Err(reason) => {
@@ -251,7 +295,7 @@ impl<'a> Conductor<'a> {
         let site = &terrain.field.clones[c];
         let world_still_allows = |_: &LocalPath| {
             let world = self.gather(outside)?;
-            let inquiry = self.inquiry(&world, &policy, &known, order);
+            let inquiry = self.inquiry(&world, &policy, &known, &clones, order);
             holds(&examined.facts, site, &inquiry).into_iter().next().map_or(Ok(()), Err)
         };
         sweeper.execute(clone, warrant, &Hooks { fingerprint, world_still_allows: &world_still_allows })
@@ -262,13 +306,14 @@ impl<'a> Conductor<'a> {
         world: &'b World,
         policy: &'b Policy,
         known: &'b HashSet<FileId>,
+        clones: &'b [ClonePlace],
         order: &Order,
     ) -> Inquiry<'b> {
         Inquiry {
             depth: Depth::BeforeRemoval,
             thorough: order.mandate == Mandate::Person { force: true }
                 || matches!(order.candidate, Candidate::Trash(_)),
-            ..self.session.inquiry(world, Some(self.state), policy, known)
+            ..self.session.inquiry(world, Some(self.state), policy, known, clones)
         }
     }
 
@@ -304,6 +349,12 @@ impl<'a> Conductor<'a> {
             reasons.into_iter().next().unwrap_or_else(none)
         })
     }
+}
+
+/// Whether the registration is there (again) after what was interrupted was finished or put back.
+fn is_registered(terrain: &Terrain, c: usize, candidate: &Candidate) -> bool {
+    let Candidate::Registered(name) = candidate else { return false };
+    terrain.registrations[c].as_ref().is_ok_and(|all| all.iter().any(|r| r.name == *name))
 }
 
 fn name_of(candidate: &Candidate) -> BString {

@@ -16,15 +16,15 @@ use crate::git::index::Depth;
 use crate::judge::rules::Policy;
 use crate::plan::Plan;
 use crate::planning::{self, Leftovers};
+use crate::report::progress::{Progress, Silent};
 use crate::state_dir::{StateDir, StateError};
 use crate::stop::Stop;
-use crate::survey::discover::{EnclosingClone, Root, Scope, discover, enclosing_clone};
-use crate::survey::examine::Inquiry;
+use crate::survey::discover::{CloneSite, EnclosingClone, Field, Root, Scope, discover, enclosing_clone};
+use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
-use crate::survey::precious::{BadPattern, Precious};
-use crate::survey::run::{SurveyedClone, known_checkouts, survey};
+use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
-use crate::sweep::resume::pending;
+use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
 use crate::vantage::paths::{FileId, LocalPath, escape};
 use crate::vantage::translate::{TranslationKind, Translator};
@@ -37,22 +37,23 @@ const AROUND: usize = 3;
 pub enum SessionError {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error(transparent)]
-    Precious(#[from] BadPattern),
     #[error("{path}: {why}")]
     Root { path: String, why: String },
-    #[error("no clone is here, and the configuration names no roots; name a directory: treesweep plan ~/src")]
+    #[error(
+        "no clone is here, and the configuration names no roots: go into a clone, or name a directory to look in"
+    )]
     NoRoot,
     #[error(transparent)]
     World(#[from] GatherError),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error("no threads could be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
 /// The settings of one run and what they lead to.
 pub struct Session {
     pub settings: Settings,
-    pub precious: Precious,
     pub roots: Vec<Root>,
     pub gatherer: Gatherer,
     pub stop: Stop,
@@ -65,6 +66,8 @@ pub struct Seen {
     pub world: World,
     pub policy: Policy,
     pub clones: Vec<SurveyedClone>,
+    /// Of each of these clones.
+    pub leftovers: Vec<Leftovers>,
     pub plan: Plan,
 }
 
@@ -74,8 +77,6 @@ impl Session {
         let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
         let settings = resolved.settings;
         let roots = roots(&settings, &invocation.cwd, subjects)?;
-        let patterns = settings.precious.patterns().iter().map(|p| p.value.as_str().to_owned());
-        let precious = Precious::new(patterns.collect::<Vec<_>>())?;
         let choice = match &settings.engines.value {
             Engines::Auto => EngineChoice::Auto,
             Engines::None => EngineChoice::None,
@@ -89,20 +90,13 @@ impl Session {
             Some(limit) => Stop::at(Instant::now() + limit.value),
             None => Stop::never(),
         };
-        Ok(Self {
-            settings,
-            precious,
-            roots,
-            gatherer: Gatherer::new(options),
-            stop,
-            warnings: resolved.warnings,
-        })
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings: resolved.warnings })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
     pub fn see(&self) -> Result<(World, Terrain), SessionError> {
         let (world, field) = std::thread::scope(|scope| {
-            let walking = scope.spawn(|| discover(&self.roots, &self.stop));
+            let walking = scope.spawn(|| self.field());
             let world = self.gatherer.gather();
             (world, walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
@@ -112,6 +106,11 @@ impl Session {
         Ok((world, terrain))
     }
 
+    /// Looks for clones beneath the roots; engines and processes are not asked.
+    pub fn field(&self) -> Field {
+        discover(&self.roots, &self.stop)
+    }
+
     /// What the questions of this run are asked with.
     pub fn inquiry<'a>(
         &'a self,
@@ -119,35 +118,48 @@ impl Session {
         state: Option<&'a StateDir>,
         policy: &'a Policy,
         known_checkouts: &'a HashSet<FileId>,
+        clones: &'a [ClonePlace],
     ) -> Inquiry<'a> {
         Inquiry {
             settings: &self.settings,
-            precious: &self.precious,
+            precious: &self.settings.precious,
             world,
             state,
             policy,
             depth: Depth::Plan,
             thorough: false,
             known_checkouts,
+            clones,
             stop: &self.stop,
+            progress: &Silent,
         }
     }
 
     /// Looks at everything and judges it.
-    pub fn look(&self, state: Option<&StateDir>, thorough: bool) -> Result<Seen, SessionError> {
+    pub fn look(
+        &self,
+        state: Option<&StateDir>,
+        thorough: bool,
+        progress: &dyn Progress,
+    ) -> Result<Seen, SessionError> {
         let (world, terrain) = self.see()?;
-        let policy = self.policy();
-        let known = known_checkouts(&terrain);
-        let inquiry = Inquiry { thorough, ..self.inquiry(&world, state, &policy, &known) };
-        let clones = survey(&terrain, &inquiry);
+        let mut policy = self.policy();
+        let (mut known, clones) = (known_checkouts(&terrain), clone_places(&terrain));
+        // What this program began to remove is no part of the worktree that it lies in: it goes first.
+        for interrupted in all_interrupted(&terrain, state) {
+            known.extend(interrupted.checkout);
+            policy.going.extend(interrupted.path.into_iter().chain(interrupted.trash));
+        }
+        let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known, &clones) };
+        let clones = self.pool()?.install(|| survey(&terrain, &inquiry));
         let leftovers = leftovers(&terrain, &clones, state);
         let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
         plan.warnings.splice(0..0, self.warnings.iter().cloned());
-        Ok(Seen { terrain, world, policy, clones, plan })
+        Ok(Seen { terrain, world, policy, clones, leftovers, plan })
     }
 
     /// The translations for one clone, best first: identity, containers, labels, the user's maps.
-    pub fn translators(&self, site: &crate::survey::discover::CloneSite, world: &World) -> Vec<Translator> {
+    pub fn translators(&self, site: &CloneSite, world: &World) -> Vec<Translator> {
         let mut all = vec![Translator::Identity];
         if infers(world) {
             all.extend(translators(site, world));
@@ -170,6 +182,10 @@ impl Session {
             unstarted_after: seconds(self.settings.unstarted_after.value),
             going: Default::default(),
         }
+    }
+
+    fn pool(&self) -> Result<rayon::ThreadPool, SessionError> {
+        Ok(rayon::ThreadPoolBuilder::new().num_threads(self.jobs().get()).build()?)
     }
 
     /// Threads for looking and for deleting.
@@ -196,6 +212,13 @@ fn infers(world: &World) -> bool {
             .flat_map(|e| &e.containers)
             .any(|c| c.role == crate::engine::containers::Role::Own),
     }
+}
+
+/// Interrupted removals of all clones; journals that can't be read are told of with the clone's rows.
+fn all_interrupted(terrain: &Terrain, state: Option<&StateDir>) -> Vec<Interrupted> {
+    let clones = terrain.field.clones.iter().zip(std::iter::repeat(state));
+    let read = clones.filter_map(|(site, state)| pending(state?, site.common_id).ok());
+    read.flat_map(|(interrupted, _)| interrupted).collect()
 }
 
 /// Interrupted removals and unknown trash, for each surveyed clone.

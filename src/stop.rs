@@ -27,6 +27,24 @@ impl Stop {
         self.requested.store(true, Ordering::Relaxed);
     }
 
+    /// Ctrl-C and SIGTERM ask all who hold a clone of this to stop, from now on; a second one ends the process at once.
+    ///
+    /// # Errors
+    /// The handlers can't be set; then the signals end the process, and the next run finishes what was begun.
+    pub fn on_signals(&self) -> std::io::Result<()> {
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // The second of these first: it acts on what the first one will have set.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.requested))?;
+            signal_hook::flag::register(signal, Arc::clone(&self.requested))?;
+        }
+        Ok(())
+    }
+
+    /// Somebody asked to stop; the deadline is not meant.
+    pub fn was_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
+    }
+
     /// Work has to end now; workers ask this at least once a directory.
     pub fn is_set(&self) -> bool {
         self.requested.load(Ordering::Relaxed) || self.deadline.is_some_and(|d| Instant::now() >= d)

@@ -2,12 +2,15 @@
 //! merged, is an [`Invocation`].
 
 mod globals;
+mod recovery;
 mod request;
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use recovery::LogArgs;
 
 pub use globals::Globals;
 pub use request::{Drop, Invocation, Prune, Request, Setup, Subject};
@@ -56,10 +59,13 @@ enum Command {
     /// Remove exactly the worktrees that you name
     #[command(after_help = DROP_EXAMPLES)]
     Drop(With<DropArgs>),
+    /// List what was removed, and what is kept of it
+    #[command(after_help = recovery::LOG_EXAMPLES)]
+    Log(With<LogArgs>),
 }
 
 /// The names of the commands, for did-you-mean.
-const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "help"];
+const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "help"];
 
 /// A command's own arguments and the global flags, which it takes as well.
 #[derive(Args, Clone, Debug)]

@@ -18,13 +18,14 @@ use crate::judge::verdict::{self, Mandate};
 use crate::plan::{Plan, ResultKind};
 use crate::planning;
 use crate::reclaim::{Order, reclaim};
+use crate::report::count;
 use crate::report::progress::{Bars, Event, Progress};
 use crate::report::prompt::name_is_typed;
 use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::survey::examine::{Examined, Inquiry};
 use crate::survey::lost::{Lost, lost};
-use crate::survey::run::{Candidate, examine_again, known_checkouts};
+use crate::survey::run::{Candidate, clone_places, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::vantage::paths::escape;
 
@@ -75,7 +76,9 @@ fn by_picker(
     state: &StateDir,
     output: &mut Output,
 ) -> Result<Exit, SessionError> {
-    let mut seen = session.look(Some(state), false)?;
+    let progress = Bars::new();
+    let mut seen = session.look(Some(state), false, &progress)?;
+    progress.tell(Event::Pause);
     let orders = picked(&seen, output);
     let plan = seen.plan.clone().without_explanations();
     if orders.is_empty() {
@@ -164,11 +167,11 @@ fn look(
     terrain: &mut Terrain,
     (c, candidate): &(usize, Candidate),
 ) -> Result<(Examined, Result<Lost, String>), String> {
-    let (policy, known) = (session.policy(), known_checkouts(terrain));
+    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
     let inquiry = Inquiry {
         depth: Depth::BeforeRemoval,
         thorough: true,
-        ..session.inquiry(world, Some(state), &policy, &known)
+        ..session.inquiry(world, Some(state), &policy, &known, &clones)
     };
     let examined = examine_again(terrain, *c, candidate, &inquiry).map_err(|why| why.0)?;
     let lost = lost(&examined.facts, &terrain.field.clones[*c], &inquiry).map_err(|why| why.0);
@@ -222,7 +225,7 @@ fn losses(facts: &Facts, candidate: &Candidate, overridden: &[Reason], lost: &Lo
     };
     overridden.iter().for_each(|reason| line("  ", reason.to_string()));
     if !lost.paths.is_empty() {
-        line("", format!("It would lose {} paths:", lost.paths.len()));
+        line("", format!("It would lose {}:", count(lost.paths.len() as u64, "path")));
         lost.paths.iter().for_each(|(path, what)| line("  ", format!("{} ({what})", escape(path))));
     }
     for (holder, commit) in &lost.commits {

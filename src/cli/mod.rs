@@ -3,6 +3,7 @@
 pub mod args;
 mod drop;
 pub mod exit;
+mod log;
 mod outcomes;
 pub mod output;
 mod prune;

@@ -11,6 +11,7 @@ use crate::cli::run::{engines, view};
 use crate::judge::facts::Subject;
 use crate::judge::verdict::Mandate;
 use crate::plan::{Class, Plan, Row, VerdictKind};
+use crate::planning::is_of;
 use crate::reclaim::{Expected, Order, Reclaimed, reclaim};
 use crate::report::plan as plan_report;
 use crate::report::progress::{Bars, Event, Progress};
@@ -19,7 +20,8 @@ use crate::session::{Seen, Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::survey::examine::Examined;
 use crate::survey::run::Candidate;
-use crate::vantage::paths::{LocalPath, escape};
+use crate::sweep::resume::Interrupted;
+use crate::vantage::paths::{EntryName, LocalPath, escape};
 
 /// What is to be done in each clone, by its number in the terrain.
 type Orders = Vec<(usize, Vec<Order>)>;
@@ -37,13 +39,16 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
     let session = Session::begin(invocation, &prune.orphans)?;
     let progress = Bars::new();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false)?;
+    let mut seen = session.look(Some(&state), false, &progress)?;
     progress.tell(Event::Pause);
     let plan = seen.plan.clone().without_explanations();
     let view = view(invocation, output);
-    let mut exit = engines(&plan).and(output.aside(&plan_report::warnings(&plan, &view)));
+    let mut exit = engines(&plan);
+    if !invocation.quiet {
+        exit = exit.and(output.aside(&plan_report::warnings(&plan, &view)));
+    }
     if !invocation.json && !invocation.quiet {
-        exit = exit.and(output.text(&plan_report::render(&plan, &view)));
+        exit = exit.and(output.text(&plan_report::before_acting(&plan, &view)));
     }
     let mut orders = match named(&seen, prune) {
         Ok(orders) => orders,
@@ -75,24 +80,28 @@ fn agreed(plan: &Plan, output: &mut Output) -> bool {
 
 /// Everything that recorded ownership answers for, and every clone with an interrupted removal.
 fn automatic_orders(seen: &Seen) -> Orders {
-    let mut orders: Orders = seen
-        .clones
-        .iter()
-        .map(|clone| {
-            let going =
-                |e: &&Examined| matches!(e.judgement.verdict, VerdictKind::Reclaim | VerdictKind::Forget);
-            let orders = clone.worktrees.iter().filter(going).filter_map(|e| order(e, Mandate::Automatic));
-            (clone.clone, orders.collect::<Vec<_>>())
-        })
-        .collect();
-    let resumes = |c: usize| {
-        let at = seen.clones.iter().position(|clone| clone.clone == c);
-        let rows =
-            at.and_then(|at| seen.plan.clones.get(at)).map(|c| c.worktrees.as_slice()).unwrap_or_default();
-        rows.iter().any(|row| row.class == Some(Class::Resume))
-    };
-    orders.retain(|(c, orders)| !orders.is_empty() || resumes(*c));
+    let mut orders = Orders::new();
+    for (clone, left) in seen.clones.iter().zip(&seen.leftovers) {
+        let going = |e: &&Examined| matches!(e.judgement.verdict, VerdictKind::Reclaim | VerdictKind::Forget);
+        let begun = |e: &Examined| left.interrupted.iter().any(|i| is_of(i, e));
+        let new = clone.worktrees.iter().filter(going).filter(|e| !begun(e));
+        let mut all: Vec<Order> = new.filter_map(|e| order(e, Mandate::Automatic)).collect();
+        all.extend(left.interrupted.iter().filter_map(put_back));
+        if !all.is_empty() || !left.interrupted.is_empty() {
+            orders.push((clone.clone, all));
+        }
+    }
     orders
+}
+
+/// What is to become of an interrupted one that goes back to its place first: it is judged like any other then.
+fn put_back(interrupted: &Interrupted) -> Option<Order> {
+    let name = EntryName::new(interrupted.name.clone())?;
+    Some(Order {
+        candidate: Candidate::Registered(name),
+        mandate: Mandate::Automatic,
+        expected: Expected::of_interrupted(interrupted.path.clone()),
+    })
 }
 
 /// The order for one worktree, if there is something that can be named exactly.
@@ -154,7 +163,10 @@ pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
         }
     }
     let rows: Vec<&Row> = offers.iter().map(|(_, _, row)| *row).collect();
-    let chosen = output.asker().and_then(|asker| choose(asker, &rows).ok()).unwrap_or_default();
+    let chosen = output
+        .asker()
+        .and_then(|asker| choose(asker, &rows, jiff::Timestamp::now()).ok())
+        .unwrap_or_default();
     let mut orders = Orders::new();
     for at in chosen {
         let (c, examined, _) = offers[at];

@@ -8,9 +8,10 @@ use bstr::BStr;
 use crate::cli::args::{Invocation, Request, parse};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::{drop, prune, setup};
+use crate::cli::{drop, log, prune, setup};
 use crate::config::{Color, home};
 use crate::plan::Plan;
+use crate::report::progress::{Bars, Event, Progress};
 use crate::report::{View, explain, plan as plan_report};
 use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
@@ -41,21 +42,24 @@ fn dispatch(invocation: &Invocation) -> Exit {
         Request::Setup(request) => setup::run(invocation, request, &mut output),
         Request::Prune(request) => prune::run(invocation, request, &mut output),
         Request::Drop(request) => drop::run(invocation, request, &mut output),
+        Request::Log { expire } => log::run(invocation, *expire, &output),
     };
     done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))
 }
 
 fn exit_of(error: &SessionError) -> Exit {
     match error {
-        SessionError::World(_) | SessionError::State(_) => Exit::Failed,
+        SessionError::World(_) | SessionError::State(_) | SessionError::Threads(_) => Exit::Failed,
         _ => Exit::Usage,
     }
 }
 
 fn plan(invocation: &Invocation, named: Option<&BStr>, output: &Output) -> Result<Exit, SessionError> {
     let session = Session::begin(invocation, &[])?;
+    let progress = Bars::new();
     let state = StateDir::open_existing(&StateDir::default_path()?)?;
-    let seen = session.look(state.as_ref(), named.is_some())?;
+    let seen = session.look(state.as_ref(), named.is_some(), &progress)?;
+    progress.tell(Event::Pause);
     let view = view(invocation, output);
     let shown = match (named, invocation.json) {
         (_, true) => output.json(&only(&seen.plan, named)),

@@ -27,11 +27,14 @@ pub enum NotSelected {
     Several { typed: String, places: String },
 }
 
+/// One way to mean a worktree.
+type Rule<'r, 'a, T> = &'r dyn Fn(&Answers<'a, T>) -> bool;
+
 /// The one worktree that `subject` means: an exact path here, else an exact recorded path, else an exact name.
 pub fn select<'a, T: Copy>(subject: &Subject, all: &[Answers<'a, T>]) -> Result<T, NotSelected> {
     let local = resolved(&subject.local);
     let typed = RecordedPath::new(subject.typed.clone());
-    let rules: [&dyn Fn(&Answers<'a, T>) -> bool; 3] = [
+    let rules: [Rule<'_, 'a, T>; 3] = [
         &|a| local.is_some() && a.path == local.as_ref(),
         &|a| {
             a.recorded

@@ -15,7 +15,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::eyes::CloneEyes;
-use crate::survey::run::known_checkouts;
+use crate::survey::run::{clone_places, known_checkouts, trunk_setting};
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
 use crate::sweep::lock::{CloneLock, PATIENCE};
@@ -169,20 +169,19 @@ fn ownership_now(
     c: usize,
     r: usize,
 ) -> Ownership {
-    let (policy, known) = (session.policy(), known_checkouts(terrain));
-    let inquiry = session.inquiry(world, Some(state), &policy, &known);
+    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
+    let inquiry = session.inquiry(world, Some(state), &policy, &known, &clones);
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);
-    let trunk = session.settings.trunk.as_ref().map(|t| t.value.to_string());
-    let eyes = CloneEyes::open(sides[c].site, trunk.as_deref()).ok();
+    let eyes = CloneEyes::open(sides[c].site, &terrain.roots, trunk_setting(&inquiry)).ok();
     Standings::new(&ground, c, eyes.as_ref(), &inquiry).of_registration(r).ownership
 }
 
 fn sentence(row: &Enrolled) -> String {
     let name = escape(row.name.text.as_deref().unwrap_or_default().as_bytes());
     match row.owned {
-        true => format!("{name} is enrolled and owned: {}", row.ownership),
-        false => format!("{name} is enrolled, and not owned yet: {}", row.ownership),
+        true => format!("{name} is enrolled and owned: prune may take it once its work has landed"),
+        false => format!("{name} is enrolled, and not owned: {}", row.ownership),
     }
 }

@@ -204,6 +204,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Engine { name, address, state } => write!(f, "engine {name} at {address} {state}"),
+            Self::UnreadableProcesses { count: 1 } => {
+                f.write_str("1 process of another user may not be looked into: what it uses is not known")
+            }
             Self::UnreadableProcesses { count } => {
                 write!(f, "{count} processes of other users may not be looked into: what they use is not known")
             }

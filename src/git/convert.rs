@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use gix::attrs::search::{MetadataCollection, Outcome};
 use gix::attrs::{Search, StateRef};
 use gix::filter::plumbing::eol::{self, AttributesDigest, AutoCrlf};
@@ -243,14 +243,15 @@ impl BuiltIn {
             LineEnds::Auto => AttributesDigest::TextAutoInput,
         };
         let mut missing = None;
-        let mut blob = |buffer: &mut Vec<u8>| {
-            Ok(match stored() {
-                Ok(blob) => Some(*buffer = blob),
-                Err(why) => {
-                    missing = Some(why);
-                    None
-                }
-            })
+        let mut blob = |buffer: &mut Vec<u8>| match stored() {
+            Ok(blob) => {
+                *buffer = blob;
+                Ok(Some(()))
+            }
+            Err(why) => {
+                missing = Some(why);
+                Ok(None)
+            }
         };
         let mut buffer = Vec::new();
         if eol::convert_to_git(&bytes, digest, &mut buffer, &mut blob, Default::default())
@@ -271,6 +272,7 @@ impl BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bstr::ByteSlice;
 
     fn conversion(lines: &str, path: &str) -> Conversion {
         let attributes = Attributes::new([(BStr::new(""), lines.as_bytes())], None).unwrap();

@@ -47,7 +47,7 @@ pub fn head_facts(
     match head {
         Head::Branch(name) => {
             facts.branch = Some(name.clone());
-            facts.tip = refs.resolve(name.as_bstr());
+            facts.tip = refs.chase(name.as_bstr())?;
             facts.symbolic_branch = matches!(refs.get(name.as_bstr()), Some(Target::Symbolic(_)));
             if facts.tip.is_none() {
                 facts.last_known = reflog::read(entry, "logs/HEAD")?.last().map(|line| line.new);

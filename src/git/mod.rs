@@ -5,10 +5,14 @@ pub mod convert;
 pub mod head;
 pub mod history;
 pub mod index;
+pub mod kinds;
 pub mod layout;
 pub mod lfs;
+pub mod objects;
 pub mod open;
 pub mod reflog;
 pub mod refs;
 pub mod registration;
 pub mod submodule;
+#[cfg(test)]
+mod testing;

@@ -36,8 +36,11 @@ const OPERATIONS: &[&str] = &[
 
 /// A submodule's repository, opened.
 pub struct Submodule {
+    /// Where it is.
     pub git_dir: Dir,
+    /// For its objects and its config.
     pub repo: gix::Repository,
+    /// What its checkout should have.
     pub index: Index,
     facts: IndexFacts,
     /// What HEAD resolves to; `None` if no commit was made yet.

@@ -67,7 +67,10 @@ fn evidence(question: Question, facts: &Facts, policy: &Policy) -> Option<String
         Question::Liveness => match &facts.liveness {
             Asked::NotYet => None,
             Asked::Failed(why) => failed(why),
-            Asked::Answered(holds) => Some(format!("{} of containers and processes hold it", holds.len())),
+            Asked::Answered(holds) => Some(match holds.is_empty() {
+                true => "no container and no process holds it".to_owned(),
+                false => "containers and processes were asked".to_owned(),
+            }),
         },
         Question::Head => match &facts.head {
             Asked::NotYet => None,

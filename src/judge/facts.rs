@@ -246,7 +246,11 @@ pub enum OrphanMatch {
         commit: ObjectId,
         reference: BString,
     },
-    /// No commit of this clone, or of more than one.
+    /// Another clone has such a commit too, so that whose it was is not known.
+    Several {
+        why: String,
+    },
+    /// No commit of this clone.
     Differs {
         why: String,
     },

@@ -228,6 +228,7 @@ fn orphan(facts: &Facts) -> Option<Reason> {
     use crate::judge::facts::OrphanMatch;
     match &facts.orphan_match {
         Some(OrphanMatch::Equal { .. }) => None,
+        Some(OrphanMatch::Several { why }) => Some(Reason::new(Code::Ambiguous, why)),
         Some(OrphanMatch::Differs { why }) => {
             Some(Reason::new(Code::Dirty, format!("no registration, and {why}")))
         }

@@ -79,8 +79,8 @@ pub struct TreeFacts {
     pub size: TreeSize,
     /// The newest modification that the walk met, and where.
     pub newest: Option<(Stamp, BString)>,
-    /// The state of every object that the walk met; `None` if the walk ended early. Checkouts that were not entered are
-    /// not in it, so it can't be met again while they are there.
+    /// The state of every object that the walk met; `None` if it ended early or met a mount or what it could not read.
+    /// Checkouts that were not entered are not in it, so it can't be met again while they are there.
     pub fingerprint: Option<Fingerprint>,
     /// The run was asked to stop before the walk was through: nothing here is complete.
     pub interrupted: bool,

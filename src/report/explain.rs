@@ -64,7 +64,7 @@ fn facts(row: &Row, view: &View) -> Vec<(&'static str, String)> {
         ("frees", row.bytes.map(size).unwrap_or_default()),
         (
             "last activity",
-            row.last_activity.map(|t| format!("{t}, {}", age(t, view.now))).unwrap_or_default(),
+            row.last_activity.map(|t| format!("{t:.0}, {}", age(t, view.now))).unwrap_or_default(),
         ),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()

@@ -6,6 +6,7 @@
 //! | [`plan`]     | every worktree with its verdict and why, the totals, what to type next |
 //! | [`explain`]  | every question asked of one worktree                            |
 //! | [`outcome`]  | what was done, and what failed                                  |
+//! | [`log`]      | what was removed, and what is kept of it                        |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -15,6 +16,7 @@
 pub mod explain;
 mod hints;
 pub mod json;
+pub mod log;
 pub mod outcome;
 pub mod plan;
 pub mod progress;
@@ -29,7 +31,7 @@ mod text;
 mod sample;
 
 pub use style::Style;
-pub use text::{age, size};
+pub use text::{age, count, size};
 
 use std::path::PathBuf;
 

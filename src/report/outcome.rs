@@ -59,17 +59,29 @@ fn entry(row: &OutcomeRow, width: usize, view: &View) -> String {
     if row.result == ResultKind::Removed {
         parts.push(size(row.bytes));
     }
-    parts.extend(branch(row));
+    let (branch, why_kept) = branch(row);
+    parts.extend(branch.map(str::to_owned));
     let name = name(row);
+    let taken = UNDER + width + "  ".len() + parts.join(", ").chars().count();
+    let fits = |why: &String| view.style.width.is_none_or(|w| taken + ": ".len() + why.chars().count() <= w);
+    let (beside, below) =
+        if why_kept.as_ref().is_none_or(fits) { (why_kept, None) } else { (None, why_kept) };
+    if let (Some(why), Some(last)) = (beside, parts.last_mut()) {
+        last.push_str(&format!(": {why}"));
+    }
     let pad = if parts.is_empty() { 0 } else { width.saturating_sub(name.chars().count()) };
     let rest = if parts.is_empty() { String::new() } else { format!("{:pad$}  {}", "", parts.join(", ")) };
     let word = painted(row.result, &format!("{:9}", word(row.result)), &view.style);
     let mut out = format!("{word}  {name}{rest}\n");
     let failed = row.result == ResultKind::Failed;
-    let deferred = row.result == ResultKind::Deferred && row.reason.is_none();
+    let deferred = row.result == ResultKind::Deferred;
+    // The detail of a reason is often the note itself.
+    let said = |note: &&String| row.reason.as_ref().is_some_and(|r| r.detail.contains(note.as_str()));
     let details = [
-        ("", deferred.then(|| "the next run finishes it".to_owned())),
+        ("", below),
         ("", row.reason.as_ref().map(ToString::to_string)),
+        ("", row.note.as_ref().filter(|note| !said(note)).cloned()),
+        ("", deferred.then(|| "the next run finishes it".to_owned())),
         ("path: ", failed.then(|| row.path.shown()).filter(|p| !p.is_empty())),
         ("observed: ", row.observed.clone()),
         ("retry: ", row.retry.clone()),
@@ -86,13 +98,13 @@ fn entry(row: &OutcomeRow, width: usize, view: &View) -> String {
     out
 }
 
-fn branch(row: &OutcomeRow) -> Option<String> {
-    let detail =
-        row.branch_detail.as_deref().map(|d| format!(": {}", escape(d.as_bytes()))).unwrap_or_default();
+/// What became of the branch, and why it was kept.
+fn branch(row: &OutcomeRow) -> (Option<&'static str>, Option<String>) {
+    let why = row.branch_detail.as_deref().map(|d| escape(d.as_bytes()));
     match row.branch {
-        BranchResult::Deleted => Some("branch deleted".to_owned()),
-        BranchResult::Kept => Some(format!("branch kept{detail}")),
-        BranchResult::None => None,
+        BranchResult::Deleted => (Some("branch deleted"), None),
+        BranchResult::Kept => (Some("branch kept"), why),
+        BranchResult::None => (None, None),
     }
 }
 
@@ -168,10 +180,19 @@ mod tests {
             outcome("gone", ResultKind::Forgotten, Deleted),
             OutcomeRow {
                 reason: Some(Reason::new(Code::Dirty, "1 untracked: notes\n.txt")),
+                note: Some("it may not go any more".into()),
                 ..outcome("spike", ResultKind::Skipped, NoBranch)
             },
-            outcome("big", ResultKind::Deferred, NoBranch),
             OutcomeRow {
+                branch_detail: Some("wt/chosen: a person's selection is the checkout, not its branch".into()),
+                ..outcome("chosen", ResultKind::Removed, Kept)
+            },
+            OutcomeRow {
+                note: Some("the time was up".into()),
+                ..outcome("big", ResultKind::Deferred, NoBranch)
+            },
+            OutcomeRow {
+                note: Some("a late writer".into()),
                 observed: Some(
                     "the path is there again: /src/late/build/log; the registration is there; the branch is unchanged"
                         .into(),

@@ -2,17 +2,40 @@
 //! would do; then what to type.
 
 use super::table::{self, Cells};
-use super::text::{Field, age, count, heading, listed, size};
+use super::text::{Field, age, count, heading, listed, size, wrap};
 use super::{Style, View};
 use crate::plan::{Class, ClonePlan, Plan, Row, Totals, VerdictKind};
 use crate::vantage::paths::escape;
 
 /// The whole plan, without its [`warnings`].
 pub fn render(plan: &Plan, view: &View) -> String {
+    let Some(mut out) = worktrees(plan, view) else { return nothing(plan, view) };
+    out.push_str(&awaiting(&plan.totals, view));
+    out.push_str(&would(&plan.totals, view));
+    out.push_str(&kept(&plan.totals, view));
+    let hints = super::hints::render(plan, view);
+    if !hints.is_empty() {
+        out.push('\n');
+        out.push_str(&hints);
+    }
+    out
+}
+
+/// The plan of a run that goes on to act: what it will do it says itself.
+pub fn before_acting(plan: &Plan, view: &View) -> String {
+    let Some(mut out) = worktrees(plan, view) else { return nothing(plan, view) };
+    out.push_str(&awaiting(&plan.totals, view));
+    out.push_str(&kept(&plan.totals, view));
+    out.push('\n');
+    out
+}
+
+/// Every worktree, clone by clone, and an empty line; `None` if there is none.
+fn worktrees(plan: &Plan, view: &View) -> Option<String> {
     let clones: Vec<_> = plan.clones.iter().map(|clone| (clone, sorted(clone))).collect();
     let shown: Vec<_> = clones.iter().filter(|(_, rows)| !rows.is_empty()).collect();
     if shown.is_empty() {
-        return nothing(plan, view);
+        return None;
     }
     let rows = shown.iter().flat_map(|(_, rows)| rows.iter().map(|row| cells(row, view))).collect::<Vec<_>>();
     let blocks = table::blocks(&rows, &view.style, |verdict| painted(verdict, &view.style));
@@ -24,13 +47,7 @@ pub fn render(plan: &Plan, view: &View) -> String {
         out.extend(next.by_ref().take(rows.len()).map(String::as_str));
     }
     out.push('\n');
-    out.push_str(&totals(&plan.totals, view));
-    let hints = super::hints::render(plan, view);
-    if !hints.is_empty() {
-        out.push('\n');
-        out.push_str(&hints);
-    }
-    out
+    Some(out)
 }
 
 /// What a person should know besides, one line each, for standard error.
@@ -39,8 +56,10 @@ pub fn warnings(plan: &Plan, view: &View) -> String {
     let of_clones = plan.clones.iter().flat_map(|c| c.warnings.iter().map(move |w| (Some(c), w)));
     let line = |(clone, text): (Option<&ClonePlan>, &String)| {
         let place = clone.map(|c| format!("{}: ", heading(c, view.home.as_deref()))).unwrap_or_default();
-        let text = escape(text.as_bytes());
-        format!("{} {place}{text}\n", view.style.asking("warning:"))
+        let text = format!("{place}{}", escape(text.as_bytes()));
+        let under = "warning: ".len();
+        let lines = wrap(&text, view.style.width.map(|w| w.saturating_sub(under)));
+        format!("{} {}\n", view.style.asking("warning:"), lines.join(&format!("\n{:under$}", "")))
     };
     general.chain(of_clones).map(line).collect()
 }
@@ -142,10 +161,12 @@ pub(super) fn class_word(class: Class) -> &'static str {
 
 /// The first reason with its detail, the others by their codes.
 fn why(row: &Row) -> String {
-    let Some((first, others)) = row.reasons.split_first() else {
-        let unproven = row.verdict == VerdictKind::Offer && row.class == Some(Class::Unowned);
-        return if unproven { escape(row.ownership.as_bytes()) } else { String::new() };
-    };
+    if row.verdict == VerdictKind::Offer && row.class == Some(Class::Unowned) {
+        // The other reason is only that it is nobody's.
+        let safe = if row.pickable { "landed, clean and idle; " } else { "" };
+        return format!("{safe}{}", escape(row.ownership.as_bytes()));
+    }
+    let Some((first, others)) = row.reasons.split_first() else { return String::new() };
     let known = state(row) == first.code.as_str();
     let mut parts = Vec::new();
     match known {
@@ -154,35 +175,43 @@ fn why(row: &Row) -> String {
         false => parts.push(first.to_string()),
     }
     if !others.is_empty() {
-        let codes: Vec<_> = others.iter().map(|r| r.code.to_string()).collect();
-        parts.push(format!("also {}", codes.join(", ")));
+        let mut codes: Vec<_> = others.iter().map(|r| r.code).filter(|code| *code != first.code).collect();
+        codes.dedup();
+        let codes: Vec<_> = codes.iter().map(ToString::to_string).collect();
+        if !codes.is_empty() {
+            parts.push(format!("also {}", codes.join(", ")));
+        }
     }
     escape(parts.join("; ").as_bytes())
 }
 
-/// First what awaits the person, then what would be done, then the rest.
-fn totals(totals: &Totals, view: &View) -> String {
-    let style = &view.style;
-    let mut out = String::new();
-    if totals.offer > 0 {
-        let number = style.asking(count(totals.offer, "worktree"));
-        let bytes = match totals.offer_bytes {
-            0 => String::new(),
-            bytes => format!(", {}", style.bold(size(bytes))),
-        };
-        let verb = if totals.offer == 1 { "awaits" } else { "await" };
-        out.push_str(&format!("{number}{bytes} {verb} your choice.\n"));
+/// `2 worktrees, 41 GB await your choice.`
+fn awaiting(totals: &Totals, view: &View) -> String {
+    if totals.offer == 0 {
+        return String::new();
     }
-    match automatic(totals, style, ["reclaim", "forget"]) {
-        Some(what) => out.push_str(&format!("`treesweep prune` would {what}.\n")),
-        None => out.push_str("`treesweep prune` would remove nothing.\n"),
+    let number = view.style.asking(count(totals.offer, "worktree"));
+    let bytes = match totals.offer_bytes {
+        0 => String::new(),
+        bytes => format!(", {}", view.style.bold(size(bytes))),
+    };
+    let verb = if totals.offer == 1 { "awaits" } else { "await" };
+    format!("{number}{bytes} {verb} your choice.\n")
+}
+
+fn would(totals: &Totals, view: &View) -> String {
+    match automatic(totals, &view.style, ["reclaim", "forget"]) {
+        Some(what) => format!("`treesweep prune` would {what}.\n"),
+        None => "`treesweep prune` would remove nothing.\n".to_owned(),
     }
-    if totals.keep > 0 {
-        let verb = if totals.keep == 1 { "is" } else { "are" };
-        out.push_str(&style.dim(format!("{} {verb} kept.", count(totals.keep, "worktree"))));
-        out.push('\n');
+}
+
+fn kept(totals: &Totals, view: &View) -> String {
+    if totals.keep == 0 {
+        return String::new();
     }
-    out
+    let verb = if totals.keep == 1 { "is" } else { "are" };
+    format!("{}\n", view.style.dim(format!("{} {verb} kept.", count(totals.keep, "worktree"))))
 }
 
 /// `reclaim 5 worktrees (12 GB) and forget 2 registrations`

@@ -5,9 +5,11 @@ use std::io::{self, IsTerminal};
 
 use dialoguer::console::{Term, truncate_str};
 use dialoguer::{Confirm, Input, MultiSelect};
+use jiff::Timestamp;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-use super::text::{Field, count, size};
+use super::plan::branch;
+use super::text::{Field, age, count, listed, size};
 use crate::plan::{Class, Row};
 use crate::vantage::paths::escape;
 
@@ -68,7 +70,10 @@ impl Ask for Terminal {
         let width = usize::from(self.term.size().1).saturating_sub(8).max(20);
         let items: Vec<_> = items.iter().map(|item| truncate_str(item, width, "…").into_owned()).collect();
         self.ask(Vec::new(), |term| {
-            let prompt = format!("{question} (space picks, enter ends, escape leaves)");
+            // Neither would a prompt.
+            let keys = " (space picks, enter ends, escape leaves)";
+            let keys = if question.len() + keys.len() < usize::from(self.term.size().1) { keys } else { "" };
+            let prompt = format!("{question}{keys}");
             let select = MultiSelect::new().with_prompt(prompt).items(&items).report(false).max_length(20);
             Ok(select.interact_on_opt(term)?.unwrap_or_default())
         })
@@ -82,33 +87,43 @@ impl Ask for Terminal {
 }
 
 /// Lets a person choose among what is offered, and asks once whether to remove what was chosen. The indices into
-/// `offers`; none if the person wants none.
-pub fn choose(ask: &mut dyn Ask, offers: &[&Row]) -> io::Result<Vec<usize>> {
+/// `offers`; none if the person wants none. Ages are relative to `now`.
+pub fn choose(ask: &mut dyn Ask, offers: &[&Row], now: Timestamp) -> io::Result<Vec<usize>> {
     if offers.is_empty() {
         return Ok(Vec::new());
     }
     let width = offers.iter().map(|row| row.name.shown().chars().count()).max().unwrap_or(0);
-    let items: Vec<_> = offers.iter().map(|row| item(row, width)).collect();
+    let items: Vec<_> = offers.iter().map(|row| item(row, width, now)).collect();
     let mut picked = ask.pick("Which of these shall go?", &items)?;
     picked.retain(|index| *index < offers.len());
     if picked.is_empty() {
         return Ok(picked);
     }
     let bytes: u64 = picked.iter().filter_map(|index| offers[*index].bytes).sum();
-    let question =
-        format!("Remove {} ({})? Branches stay.", count(picked.len() as u64, "worktree"), size(bytes));
+    let names: Vec<_> = picked.iter().map(|index| offers[*index].name.shown()).collect();
+    // A line that the terminal wraps would not be erased again.
+    let what = Some(listed(&names)).filter(|names| names.chars().count() <= LONGEST_LIST);
+    let what = what.unwrap_or_else(|| count(picked.len() as u64, "worktree"));
+    let question = format!("Remove {what} ({})? Branches stay.", size(bytes));
     Ok(if ask.confirm(&question)? { picked } else { Vec::new() })
 }
 
+/// Names up to this length are asked for by name.
+const LONGEST_LIST: usize = 30;
+
 /// Name, size and evidence on one line.
-fn item(row: &Row, width: usize) -> String {
+fn item(row: &Row, width: usize, now: Timestamp) -> String {
     let name = row.name.shown();
     let pad = width.saturating_sub(name.chars().count());
-    let evidence = match row.reasons.first() {
-        Some(reason) => reason.to_string(),
-        None if row.class == Some(Class::Unowned) => row.ownership.clone(),
-        None => row.branch.shown(),
-    };
+    let mut evidence = vec![branch(row)];
+    match row.class {
+        // What is offered as nobody's has nothing else against it.
+        Some(Class::Unowned) => evidence.push("landed".to_owned()),
+        _ => evidence.extend(row.reasons.first().map(ToString::to_string)),
+    }
+    evidence.extend(row.last_activity.map(|then| age(then, now)));
+    evidence.retain(|part| !part.is_empty());
+    let evidence = evidence.join(", ");
     let bytes = row.bytes.map(size).unwrap_or_default();
     format!("{name}{:pad$}  {bytes:>8}  {}", "", escape(evidence.as_bytes()))
 }
@@ -175,7 +190,7 @@ mod tests {
     use super::*;
     use crate::judge::reason::{Code, Reason};
     use crate::plan::VerdictKind;
-    use crate::report::sample::row;
+    use crate::report::sample::{row, view};
 
     fn offers() -> Vec<Row> {
         let offer = |name: &[u8], bytes| Row {
@@ -189,7 +204,8 @@ mod tests {
 
     fn chosen(answers: impl IntoIterator<Item = Answer>) -> (Vec<usize>, Vec<String>) {
         let (offers, mut ask) = (offers(), Scripted::new(answers));
-        let picked = choose(&mut ask, &offers.iter().collect::<Vec<_>>()).unwrap();
+        let now = view(None).now;
+        let picked = choose(&mut ask, &offers.iter().collect::<Vec<_>>(), now).unwrap();
         (picked, ask.asked)
     }
 
@@ -200,8 +216,8 @@ mod tests {
         assert_eq!(
             asked,
             [
-                "Which of these shall go? spike    800 MB  unowned: no ready marker | a\\n        2 GB  unowned: no ready marker",
-                "Remove 2 worktrees (2.8 GB)? Branches stay.",
+                "Which of these shall go? spike    800 MB  wt/spike, landed, 5 days ago | a\\n        2 GB  wt/a\\n, landed, 5 days ago",
+                "Remove spike and a\\n (2.8 GB)? Branches stay.",
             ]
         );
     }
@@ -212,7 +228,7 @@ mod tests {
         assert!(chosen([Answer::Pick(vec![1])]).0.is_empty());
         let (picked, asked) = chosen([]);
         assert!(picked.is_empty() && asked.len() == 1, "nothing is confirmed where nothing was picked");
-        assert!(choose(&mut Scripted::default(), &[]).unwrap().is_empty());
+        assert!(choose(&mut Scripted::default(), &[], view(None).now).unwrap().is_empty());
     }
 
     #[test]

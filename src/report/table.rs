@@ -4,6 +4,7 @@
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 use super::Style;
+use super::text::{indented, wrap};
 
 /// One worktree's cells. Everything is escaped already, so no cell has a line break.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,8 @@ const HEADER: [&str; 6] = ["VERDICT", "WORKTREE", "BRANCH", "STATE", "SIZE", "AC
 const SIZE: usize = 4;
 const INDENT: usize = 2;
 const GAP: usize = 2;
+/// A narrower terminal, if the columns don't fit, is no place for columns.
+const NARROW: usize = 60;
 /// Fewer columns than this are no place for a sentence.
 const LEAST_WHY: usize = 40;
 
@@ -40,6 +43,9 @@ pub fn blocks(rows: &[Cells], style: &Style, paint: impl Fn(&str) -> String) -> 
     }
     let widths = table.column_max_content_widths();
     let natural: usize = widths.iter().map(|w| usize::from(*w) + GAP).sum();
+    if style.width.is_some_and(|width| width < NARROW && INDENT + natural > width + GAP) {
+        return stacked(rows, style, paint);
+    }
     let beside = style.width.is_none_or(|width| INDENT + natural + LEAST_WHY <= width);
     if beside {
         table = with_why(rows);
@@ -49,10 +55,33 @@ pub fn blocks(rows: &[Cells], style: &Style, paint: impl Fn(&str) -> String) -> 
     let mut blocks = split(&table, |row| paint(&rows[row].verdict), style);
     if !beside {
         for (block, cells) in blocks.rows.iter_mut().zip(rows).filter(|(_, c)| !c.why.is_empty()) {
-            block.push_str(&super::text::indented(&cells.why, under, style));
+            block.push_str(&indented(&cells.why, under, style));
         }
     }
     blocks
+}
+
+/// Verdict and name on the first line, everything else below the name.
+fn stacked(rows: &[Cells], style: &Style, paint: impl Fn(&str) -> String) -> Blocks {
+    let verdict = rows.iter().map(|c| c.verdict.len()).max().unwrap_or(0).max(HEADER[0].len());
+    let under = INDENT + verdict + GAP;
+    let header = format!("{:INDENT$}{:verdict$}{:GAP$}{}", "", HEADER[0], "", HEADER[1]);
+    let row = |cells: &Cells| {
+        let names = wrap(&cells.name, style.width.map(|w| w.saturating_sub(under)));
+        let pad = under - INDENT - cells.verdict.len();
+        let mut block = format!("{:INDENT$}{}{:pad$}", "", paint(&cells.verdict), "");
+        block.push_str(&(names.join(&format!("\n{:under$}", "")) + "\n"));
+        let facts: Vec<&str> = [&cells.branch, &cells.state, &cells.size, &cells.active]
+            .into_iter()
+            .map(String::as_str)
+            .filter(|f| !f.is_empty())
+            .collect();
+        for text in [facts.join(", "), cells.why.clone()].iter().filter(|text| !text.is_empty()) {
+            block.push_str(&indented(text, under, style));
+        }
+        block
+    };
+    Blocks { header: format!("{}\n", style.dim(header)), rows: rows.iter().map(row).collect() }
 }
 
 fn with_why(rows: &[Cells]) -> Table {

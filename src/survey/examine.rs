@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Stamp};
+use crate::config::Precious;
 use crate::config::Settings;
 use crate::engine::world::World;
 use crate::git::head::head_facts;
@@ -21,13 +22,13 @@ use crate::judge::facts::{
 use crate::judge::rules::Policy;
 use crate::judge::tree_facts::{Fingerprint, IndexFacts, TreeFacts};
 use crate::judge::verdict::{self, Judgement};
+use crate::report::progress::{Event, Progress};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::discover::CloneSite;
 use crate::survey::eyes::{CloneEyes, History, Worktree};
 use crate::survey::holds::holds;
 use crate::survey::orphan;
-use crate::survey::precious::Precious;
 use crate::survey::standing::Standings;
 use crate::survey::walk::{self, Thoroughness, fingerprint_of};
 use crate::vantage::paths::{FileId, LocalPath};
@@ -44,7 +45,17 @@ pub struct Inquiry<'a> {
     /// All questions, whatever the first ones answer.
     pub thorough: bool,
     pub known_checkouts: &'a HashSet<FileId>,
+    /// All that were found: an orphan must be a copy of a commit of only one.
+    pub clones: &'a [ClonePlace],
     pub stop: &'a Stop,
+    pub progress: &'a dyn Progress,
+}
+
+/// Where a clone is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClonePlace {
+    pub dir: LocalPath,
+    pub common: LocalPath,
 }
 
 /// A worktree's facts and the verdict on them.
@@ -58,7 +69,7 @@ pub struct Examined {
 pub struct Examiner<'a> {
     pub site: &'a CloneSite,
     pub eyes: &'a CloneEyes,
-    pub history: &'a History,
+    pub history: &'a History<'a>,
     pub standings: &'a Standings<'a>,
     pub inquiry: &'a Inquiry<'a>,
 }
@@ -179,6 +190,13 @@ impl<'a> Examiner<'a> {
     }
 }
 
+/// An entry whose index has been read.
+struct Opened {
+    entry: Dir,
+    repo: gix::Repository,
+    index: Arc<Index>,
+}
+
 /// Asks the second, costly part. It shares nothing that can be written, so that several threads may finish at once.
 #[derive(Clone, Copy)]
 pub struct Finisher<'a> {
@@ -190,20 +208,21 @@ impl Finisher<'_> {
     /// Asks the index and the walk, and judges.
     pub fn finish(&self, half: HalfExamined) -> Examined {
         let HalfExamined { mut facts, registration } = half;
-        let mut opened: Option<(Dir, gix::Repository, Arc<Index>)> = None;
+        let mut opened: Option<Opened> = None;
         while let Some(question) = self.next(&facts) {
             match (question, &registration) {
-                (Question::Index, Some(registration)) => match self.index(&facts, registration) {
-                    Ok((answer, dir, repo, index)) => {
-                        facts.modules = modules_facts(&dir, self.inquiry.depth, self.inquiry.stop);
-                        opened = Some((dir, repo, index));
-                        facts.index = Asked::Answered(answer);
-                    }
-                    Err(why) => facts.index = Asked::Failed(why.0),
-                },
+                (Question::Index, Some(registration)) => {
+                    facts.index = match self.ask_index(&mut facts, registration) {
+                        Ok((answer, index)) => {
+                            opened = index;
+                            Asked::Answered(answer)
+                        }
+                        Err(why) => Asked::Failed(why.0),
+                    };
+                }
                 (Question::Tree, Some(_)) => {
                     facts.tree = match &opened {
-                        Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
+                        Some(opened) => asked(self.tree(&facts, opened)),
                         None => Asked::Failed(
                             "its index could not be read, so its files were not compared".into(),
                         ),
@@ -217,6 +236,7 @@ impl Finisher<'_> {
             }
         }
         let judgement = verdict::judge(&facts, self.inquiry.policy);
+        self.inquiry.progress.tell(Event::Judged);
         Examined { facts, judgement }
     }
 
@@ -224,13 +244,29 @@ impl Finisher<'_> {
         verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn index(
+    /// Asks the index, and the repositories of submodules in the entry.
+    fn ask_index(
         &self,
-        facts: &Facts,
+        facts: &mut Facts,
         registration: &Registration,
-    ) -> Result<(IndexFacts, Dir, gix::Repository, Arc<Index>), Unreadable> {
+    ) -> Result<(IndexFacts, Option<Opened>), Unreadable> {
         let entry = held_entry(self.site, registration)?;
+        facts.modules = modules_facts(&entry, self.inquiry.depth, self.inquiry.stop);
+        if let Some(none) = self.no_index(facts, &entry) {
+            return Ok((none, None));
+        }
+        let (answer, opened) = self.index(facts, entry)?;
+        Ok((answer, Some(opened)))
+    }
+
+    /// The index of a registration without a directory: most stale entries have none, and then nothing was staged.
+    fn no_index(&self, facts: &Facts, entry: &Dir) -> Option<IndexFacts> {
+        let absent = matches!(facts.standing.placement, Placement::Absent { .. });
+        let none = absent && matches!(entry.meta("index"), Err(beneath::Refused::Absent));
+        none.then(|| IndexFacts { missing: true, ..IndexFacts::default() })
+    }
+
+    fn index(&self, facts: &Facts, entry: Dir) -> Result<(IndexFacts, Opened), Unreadable> {
         let repo = open_entry(&self.site.common, &entry)?;
         let tip = facts.head.answer().and_then(|h| h.tip);
         let tree = match tip {
@@ -241,16 +277,10 @@ impl Finisher<'_> {
             None => None,
         };
         let (answer, index) = index::index_facts(&entry, &repo, tree, self.inquiry.depth)?;
-        Ok((answer, entry, repo, Arc::new(index)))
+        Ok((answer, Opened { entry, repo, index: Arc::new(index) }))
     }
 
-    fn tree(
-        &self,
-        facts: &Facts,
-        entry: &Dir,
-        repo: &gix::Repository,
-        index: &Arc<Index>,
-    ) -> Result<TreeFacts, Unreadable> {
+    fn tree(&self, facts: &Facts, Opened { entry, repo, index }: &Opened) -> Result<TreeFacts, Unreadable> {
         let Placement::Joined { path, seen, .. } = &facts.standing.placement else {
             return Err(Unreadable::new("it has no directory"));
         };
@@ -274,19 +304,58 @@ impl Finisher<'_> {
         };
         let main = self.main_worktree();
         let found = held_checkout(path, seen.id).and_then(|dir| {
-            let repo = open_clone(&self.site.common)?;
-            orphan::match_orphan(&dir, &repo, &self.walk_options(main.as_ref()))
+            let matched = self.orphan_of(&dir, &self.site.common, main.as_ref())?;
+            Ok((self.only_here(&dir, &matched, main.as_ref())?, matched))
         });
         match found {
-            Ok((matched, tree)) => {
-                facts.orphan_match = Some(matched);
-                facts.tree = Asked::Answered(tree);
+            Ok((answer, matched)) => {
+                facts.tree = Asked::Answered(matched.tree().clone());
+                facts.orphan_match = Some(answer);
             }
             Err(why) => {
                 facts.orphan_match = Some(OrphanMatch::Differs { why: why.0.clone() });
                 facts.tree = Asked::Failed(why.0);
             }
         }
+    }
+
+    fn orphan_of(
+        &self,
+        dir: &Dir,
+        common: &Dir,
+        main: Option<&Dir>,
+    ) -> Result<orphan::OrphanMatch, Unreadable> {
+        let repo = open_clone(common)?;
+        orphan::match_orphan(dir, common, &repo, &self.walk_options(main))
+    }
+
+    /// A match counts only if no other clone has such a commit too.
+    fn only_here(
+        &self,
+        dir: &Dir,
+        matched: &orphan::OrphanMatch,
+        main: Option<&Dir>,
+    ) -> Result<OrphanMatch, Unreadable> {
+        let (commit, reference) = match matched {
+            orphan::OrphanMatch::Differs { why, .. } => return Ok(OrphanMatch::Differs { why: why.clone() }),
+            orphan::OrphanMatch::Equal { commit, reference, .. } => (*commit, reference.clone()),
+        };
+        for other in self.inquiry.clones.iter().filter(|c| c.common != *self.site.common_path()) {
+            // A clone that can't be read may have it, too.
+            let common = Dir::open(&other.common).map_err(Unreadable::new);
+            match common.and_then(|common| self.orphan_of(dir, &common, main)) {
+                Ok(orphan::OrphanMatch::Differs { .. }) => {}
+                Ok(orphan::OrphanMatch::Equal { commit, .. }) => {
+                    let why = format!("commit {commit} of {} has its files too", other.dir);
+                    return Ok(OrphanMatch::Several { why });
+                }
+                Err(why) => {
+                    let why = format!("{} may have its files too, and can't be read: {why}", other.dir);
+                    return Ok(OrphanMatch::Several { why });
+                }
+            }
+        }
+        Ok(OrphanMatch::Equal { commit, reference })
     }
 
     /// What lies in trash that must not be deleted, whatever is left of the checkout.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bstr::{BStr, ByteSlice};
 use rayon::prelude::*;
 
 use crate::git::history::{Commits, Reach};
@@ -11,12 +12,14 @@ use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::verdict;
 use crate::plan::VerdictKind;
-use crate::survey::examine::{Examined, Examiner, Finisher, HalfExamined, Inquiry};
+use crate::report::progress::Event;
+use crate::survey::discover::CloneSite;
+use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::ground::Ground;
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
-use crate::vantage::paths::{EntryName, FileId, LocalPath};
+use crate::vantage::paths::{EntryName, FileId, LocalPath, escape};
 
 /// A clone's worktrees, examined.
 #[derive(Debug)]
@@ -32,6 +35,12 @@ pub struct SurveyedClone {
 /// The identities of all checkouts that were found: a walk names them and does not enter them.
 pub fn known_checkouts(terrain: &Terrain) -> HashSet<FileId> {
     terrain.field.checkouts.iter().map(|c| c.id).collect()
+}
+
+/// Where all clones are that were found.
+pub fn clone_places(terrain: &Terrain) -> Vec<ClonePlace> {
+    let place = |site: &CloneSite| ClonePlace { dir: site.dir.clone(), common: site.common_path().clone() };
+    terrain.field.clones.iter().map(place).collect()
 }
 
 /// Examines every worktree of every clone in scope. Threads: those of the current rayon pool.
@@ -60,11 +69,15 @@ fn survey_clone(
     inquiry: &Inquiry<'_>,
 ) -> SurveyedClone {
     let site = ground.sides[c].site;
+    inquiry.progress.tell(Event::CloneFound);
+    inquiry.progress.tell(Event::ToJudge((ground.sides[c].registrations.len() + orphans.len()) as u64));
     let mut warnings = Vec::new();
     if let Err(why) = &terrain.registrations[c] {
         warnings.push(format!("its registrations can't be read: {why}"));
     }
-    let opened = CloneEyes::open(site, trunk_setting(inquiry).as_deref());
+    let opened = CloneEyes::open(site, ground.roots, trunk_setting(inquiry));
+    let broken = opened.iter().flat_map(|eyes| eyes.refs.broken());
+    warnings.extend(broken.map(|(name, why)| format!("the ref {} is broken: {why}", escape(name))));
     let halves = match &opened {
         Ok(eyes) => begin_all(ground, c, orphans, eyes, inquiry),
         Err(why) => Err(why.clone()),
@@ -138,9 +151,9 @@ fn unreadable_clone(
         .collect()
 }
 
-fn trunk_setting(inquiry: &Inquiry<'_>) -> Option<String> {
-    use bstr::ByteSlice;
-    inquiry.settings.trunk.as_ref().map(|t| t.value.to_str_lossy().into_owned())
+/// The trunk that the user names.
+pub fn trunk_setting<'a>(inquiry: &Inquiry<'a>) -> Option<&'a BStr> {
+    inquiry.settings.trunk.as_ref().map(|t| t.value.as_bstr())
 }
 
 /// Judges from the deepest checkout upwards: a parent may go if everything in it goes before.
@@ -211,7 +224,7 @@ pub fn examine_again(
         Candidate::Trash(_) => (None, Vec::new()),
     };
     let site = sides[c].site;
-    let eyes = CloneEyes::open(site, trunk_setting(inquiry).as_deref())?;
+    let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry))?;
     let commits = Commits::of(&eyes.repo, inquiry.depth)?;
     let history = eyes.paint(&commits, sides[c].registrations, inquiry.stop);
     let mut reach = Reach::new(&commits, eyes.refs.holders());

@@ -105,10 +105,12 @@ impl Terrain {
             .map(|(c, _)| c)
     }
 
-    /// Reads the registrations of clone `c` and every checkout's `.git` file once more.
+    /// Reads the registrations of clone `c` and every checkout's `.git` file once more; one that was put back to its
+    /// place meanwhile is found there.
     pub fn refresh(&mut self, c: usize) {
         self.registrations[c] = registrations(&self.field.clones[c].common);
         self.field.checkouts = self.field.checkouts.iter().filter_map(|c| sight(&c.path)).collect();
+        self.sight_recorded_paths();
     }
 
     /// Reads one registration of clone `c` once more.

@@ -47,6 +47,15 @@ pub fn sync(fd: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fsync(fd)
 }
 
+/// The same for a directory's names. A file system that knows no such thing (some network and shared ones) has nothing to
+/// wait for.
+pub fn sync_dir(dir: impl AsFd) -> Result<(), Errno> {
+    match sync(dir) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
+    }
+}
+
 /// Renames, and fails if `to` is there already.
 ///
 /// A file system that can't promise this gets a plain rename; a directory that is renamed so replaces at most an empty

@@ -11,6 +11,9 @@ use gix::objs::{CommitRefIter, Kind};
 use crate::git::open::chain;
 use crate::stop::Stop;
 
+/// The most bytes of a commit that are read.
+const LIMIT: u64 = 64 << 20;
+
 /// Whether `commit` is `trunk` or an ancestor of it. What can't be read or does not bear its name leads nowhere; beyond
 /// a shallow boundary nothing is known either.
 pub(super) fn contains(
@@ -49,6 +52,11 @@ pub(super) fn contains(
 
 /// The parents of the commit `id`, each with the time of the child that named it, if the object's content has that hash.
 fn verified_parents(repo: &gix::Repository, id: ObjectId) -> Result<Vec<(i64, ObjectId)>, String> {
+    // A forged header could ask for all the memory there is.
+    let header = repo.try_find_header(id).map_err(|error| format!("commit {id}: {}", chain(&error)))?;
+    if let Some(header) = header.filter(|header| header.size() > LIMIT) {
+        return Err(format!("commit {id} has {} bytes", header.size()));
+    }
     let object = repo
         .try_find_object(id)
         .map_err(|error| format!("commit {id}: {}", chain(&error)))?

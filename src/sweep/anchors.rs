@@ -36,7 +36,7 @@ pub fn create(common: &Dir, id: &RecordId, commits: &[ObjectId]) -> Result<(), R
     let mut path = name(id, 0);
     while let Some((parent, _)) = bstr::ByteSlice::rsplit_once_str(path.as_slice(), "/") {
         let dir = common.dir(atomic::bstr_path(parent)).map_err(|r| RefError::refused(parent, r))?;
-        act::sync(&dir).map_err(|errno| RefError::errno(parent, errno))?;
+        act::sync_dir(&dir).map_err(|errno| RefError::errno(parent, errno))?;
         path = parent.into();
     }
     Ok(())
@@ -58,4 +58,44 @@ pub fn remove(common: &Dir, id: &RecordId, commits: &[ObjectId]) -> Result<(), R
         atomic::remove_unfinished(&dir).map_err(|source| RefError::Io { path: first.to_string(), source })?;
     }
     refs::remove_empty_parents(common, first.as_ref(), 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::testing::Clone;
+
+    fn id() -> RecordId {
+        "20250301T101112123Z-0123456789ab".parse().unwrap()
+    }
+
+    #[test]
+    fn anchors_hold_commits_against_gc_and_can_be_taken_back() {
+        let clone = Clone::new();
+        let lost = [clone.commit_on("main", "one"), clone.commit_on("main", "two")];
+        create(&clone.common(), &id(), &lost).unwrap();
+        create(&clone.common(), &id(), &lost).unwrap();
+        clone.git(&["gc", "-q", "--prune=now"]);
+        for (n, commit) in lost.iter().enumerate() {
+            assert_eq!(clone.id_of(&name(&id(), n).to_string()), *commit);
+        }
+        assert!(!clone.path.join(".git/logs/refs/treesweep").exists());
+        // They are packed by now.
+        remove(&clone.common(), &id(), &lost).unwrap();
+        remove(&clone.common(), &id(), &lost).unwrap();
+        assert!(!clone.has_ref("refs/treesweep") && !clone.path.join(".git/refs/treesweep/retired").exists());
+    }
+
+    #[test]
+    fn a_missing_commit_and_another_value_are_errors() {
+        let clone = Clone::new();
+        let (main, other) = (clone.id_of("main"), clone.commit_on("main", "other"));
+        let missing = ObjectId::from_hex("1".repeat(40).as_bytes()).unwrap();
+        assert!(create(&clone.common(), &id(), &[main, missing]).is_err());
+        assert!(!clone.has_ref("refs/treesweep"), "all are looked at before the first is written");
+        create(&clone.common(), &id(), &[main]).unwrap();
+        assert!(create(&clone.common(), &id(), &[other]).is_err());
+        assert!(remove(&clone.common(), &id(), &[other]).is_err());
+        assert_eq!(clone.id_of(&name(&id(), 0).to_string()), main);
+    }
 }

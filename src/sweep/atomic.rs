@@ -35,7 +35,7 @@ pub fn write(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32, durable: Durable) 
         return Err(error);
     }
     if durable == Durable::Yes {
-        act::sync(dir)?;
+        act::sync_dir(dir)?;
     }
     Ok(())
 }

@@ -11,15 +11,19 @@ use bstr::ByteSlice;
 use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, lstat};
+use crate::git::registration::Pointer;
 use crate::judge::reason::Code;
 use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
 use crate::sweep::aside::{Moved, NotMoved};
+use crate::sweep::atomic::bstr_path;
+use crate::sweep::bytes::Bytes;
+use crate::sweep::ending::{Halt, STAYS};
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{Journal, Open, Step};
 use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Removed};
 use crate::sweep::record::{Record, RecordId};
 use crate::sweep::refs::RefError;
-use crate::sweep::work::{Halt, Held, STAYS, Taken, Work};
+use crate::sweep::work::{Held, Taken, Work};
 use crate::sweep::{Hooks, LockedClone, Sweeper, absence, act, anchors, records};
 use crate::vantage::paths::LocalPath;
 
@@ -35,7 +39,9 @@ impl Sweeper<'_> {
             Ok(checkout) => checkout,
             Err(halt) => return untouched(&warrant, halt),
         };
-        let journal = Journal::of(&warrant, Record::of(&warrant, id, started));
+        let record =
+            Record { pointer: checkout.as_ref().and_then(pointer_of), ..Record::of(&warrant, id, started) };
+        let journal = Journal::of(&warrant, record);
         let open = match Open::begin(clone.state(), journal) {
             Ok(open) => open,
             Err(error) if act::is_full(&error) => {
@@ -104,6 +110,13 @@ impl Sweeper<'_> {
     }
 }
 
+/// What the checkout's `.git` file says, for who wants it back; without it the paths have to be inferred then.
+fn pointer_of(held: &Held) -> Option<Bytes> {
+    let checkout = held.parent.dir(bstr_path(held.name())).ok()?;
+    let pointer = Pointer::parse(&checkout.read(".git", 16 << 10).ok()?)?;
+    Some(Bytes::from(&pointer.target))
+}
+
 /// Sees that the entry is where it was judged.
 fn is_registered(clone: &LockedClone, entry: &Entry) -> Result<(), Halt> {
     let name = &entry.name;
@@ -136,7 +149,7 @@ pub(super) fn open_parent(root: &LocalPath, path: &LocalPath) -> Result<Dir, Hal
     let root = Dir::open(root).map_err(refused)?;
     match below.is_empty() {
         true => Ok(root),
-        false => root.dir_across_mounts(super::atomic::bstr_path(below)).map_err(refused),
+        false => root.dir_across_mounts(bstr_path(below)).map_err(refused),
     }
 }
 

@@ -174,7 +174,7 @@ impl Open {
                 }
                 Err(error) => return Err(error),
             }
-            act::sync(&dir)?;
+            act::sync_dir(&dir)?;
         }
         self.step = step;
         Ok(())

@@ -54,6 +54,13 @@ pub struct FileSystem {
     pub mount_point: Bytes,
 }
 
+impl FileSystem {
+    /// The id of the file system that `dir` is on.
+    pub fn id_of(dir: &Dir) -> io::Result<u64> {
+        Ok(rustix::fs::fstatvfs(dir)?.f_fsid)
+    }
+}
+
 /// What was found in an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkerState {
@@ -93,10 +100,11 @@ pub fn read(entry: &Dir, name: &EntryName) -> MarkerState {
     }
 }
 
-/// Writes `marker` into `entry`, whole or not at all.
+/// Writes `marker` into `entry`, whole or not at all. The caller holds the clone's lock.
 pub fn write(entry: &Dir, marker: &Marker) -> io::Result<()> {
     let bytes = serde_json::to_vec_pretty(marker)?;
     let dir = atomic::ensure_dir(entry, DIR, 0o777).map_err(atomic::io_error)?;
+    atomic::remove_unfinished(&dir)?;
     // A rename would put a file in the place of a link or a FIFO, but a directory there is not ours to touch.
     match dir.meta("ready") {
         Err(Refused::Absent) => {}
@@ -141,4 +149,118 @@ impl Enrolment {
 fn record_name(name: &[u8]) -> String {
     let digest: BString = Sha256::digest(name).iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect();
     format!("{digest}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::state_dir::StateDir;
+    use crate::sweep::act::faults::{Fault, run};
+    use crate::sweep::testing::{local, place};
+
+    fn marker(name: &[u8], state: &StateDir) -> Marker {
+        Marker {
+            schema: SCHEMA,
+            name: Bytes::new(name),
+            branch: Some(Bytes::new("refs/heads/wt/x")),
+            vantage: state.vantage_or_new().unwrap(),
+            path: Bytes::new("/w/x"),
+            recorded_path: Bytes::new(b"/workspaces/\xff".as_slice()),
+            file_system: FileSystem { id: 7, mount_point: Bytes::new("/") },
+            time: Timestamp::from_second(1).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_marker_and_its_record_survive() {
+        let tmp = place();
+        std::fs::create_dir(tmp.path().join("x")).unwrap();
+        let entry = Dir::open(&local(&tmp.path().join("x"))).unwrap();
+        let state = StateDir::open(&local(&tmp.path().join("state/treesweep"))).unwrap();
+        let id = entry.own_meta().unwrap().id;
+        let (name, marker) = (EntryName::new("x").unwrap(), marker(b"x", &state));
+        assert_eq!(read(&entry, &name), MarkerState::None);
+        let clone = state.clone_state(id).unwrap();
+        assert_eq!(enrolment(&clone, &name).unwrap(), None);
+        enrol(&clone, id, &marker).unwrap();
+        write(&entry, &marker).unwrap();
+        write(&entry, &marker).unwrap();
+        assert_eq!(read(&entry, &name), MarkerState::Ready(marker.clone()));
+        let noted = enrolment(&clone, &name).unwrap().unwrap();
+        assert!(noted.matches(id, &marker));
+        assert!(!noted.matches(FileId { ino: id.ino + 1, ..id }, &marker), "another entry of that name");
+        let branch = Some(Bytes::new("refs/heads/other"));
+        assert!(!noted.matches(id, &Marker { branch, ..marker.clone() }));
+        let moved = Marker { path: Bytes::new("/w/y"), recorded_path: Bytes::new("/w/y"), ..marker };
+        assert!(noted.matches(id, &moved), "worktrees move");
+    }
+
+    #[test]
+    fn whatever_is_not_exactly_a_marker_counts_as_none() {
+        let tmp = place();
+        let dir = tmp.path().join("x/treesweep");
+        std::fs::create_dir_all(&dir).unwrap();
+        let entry = Dir::open(&local(&tmp.path().join("x"))).unwrap();
+        let state = StateDir::open(&local(&tmp.path().join("state/treesweep"))).unwrap();
+        let name = EntryName::new("x").unwrap();
+        let good = serde_json::to_string(&marker(b"x", &state)).unwrap();
+        let invalid = |why: &str| match read(&entry, &name) {
+            MarkerState::Invalid { why: said } => assert!(said.contains(why), "{said:?} is not {why:?}"),
+            other => panic!("{other:?} instead of {why}"),
+        };
+        let foreign = serde_json::to_string(&marker(b"y", &state)).unwrap();
+        for (content, why) in [
+            ("", "EOF"),
+            ("ready", "expected"),
+            (foreign.as_str(), "it names y"),
+            (&good.replace("\"schema\":1", "\"schema\":2"), "schema 2"),
+            (&good.replace("\"schema\"", "\"more\":1,\"schema\""), "unknown field"),
+            (&format!("{good}x"), "trailing"),
+            (&" ".repeat(1 << 20), "more than"),
+        ] {
+            std::fs::write(dir.join("ready"), content).unwrap();
+            invalid(why);
+        }
+        std::fs::remove_file(dir.join("ready")).unwrap();
+        std::fs::write(tmp.path().join("outside"), &good).unwrap();
+        symlink("../../outside", dir.join("ready")).unwrap();
+        invalid("symlink");
+        assert!(write(&entry, &marker(b"x", &state)).is_err());
+        std::fs::remove_file(dir.join("ready")).unwrap();
+        nix::unistd::mkfifo(&dir.join("ready"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        invalid("FIFO");
+        std::fs::remove_dir_all(&dir).unwrap();
+        std::fs::create_dir(tmp.path().join("other")).unwrap();
+        symlink("../other", &dir).unwrap();
+        invalid("symlink");
+        assert!(write(&entry, &marker(b"x", &state)).is_err());
+        assert_eq!(std::fs::read_dir(tmp.path().join("other")).unwrap().count(), 0);
+    }
+
+    /// Killed at any call there is a whole marker or none, and the next one is written.
+    #[test]
+    fn a_marker_is_there_whole_or_not_at_all() {
+        let tmp = place();
+        let state = StateDir::open(&local(&tmp.path().join("state/treesweep"))).unwrap();
+        let marker = marker(b"x", &state);
+        for at in 1.. {
+            let path = tmp.path().join(at.to_string());
+            std::fs::create_dir(&path).unwrap();
+            let entry = Dir::open(&local(&path)).unwrap();
+            let (done, _) = run(Some((at, Fault::Kill)), || write(&entry, &marker));
+            let found = read(&entry, &EntryName::new("x").unwrap());
+            assert!(matches!(found, MarkerState::None | MarkerState::Ready(_)), "{found:?}");
+            write(&entry, &marker).unwrap();
+            assert_eq!(
+                std::fs::read_dir(path.join("treesweep")).unwrap().count(),
+                1,
+                "nothing unfinished stays"
+            );
+            if done.is_some() {
+                return;
+            }
+        }
+    }
 }

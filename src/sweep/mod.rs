@@ -3,6 +3,19 @@
 //! ```text
 //! thread of one clone:  Sweeper::enter  ->  Sweeper::resume  ->  (judge -> Sweeper::execute) for each candidate
 //! ```
+//!
+//! The order of a removal stands in `execute` (up to the first deletion) and `work` (from there), what a later run makes
+//! of a journal in `resume`. All changes go through `act`.
+//!
+//! **What is waited for on the disk.** A power cut is a kill that also forgets the newest writes, so these are synced
+//! before what relies on them: the journal, before the rename; each of its steps, before the deletion that only it
+//! explains; anchors, before the worktree that names their commits; `packed-refs`, before it replaces the old one; the
+//! complete record, before its journal goes. Deletions are not: what a power cut brings back, the journal still names.
+//! That the journal's own end is not synced costs a look at what is gone already. Where state and worktrees are on
+//! different disks, a power cut may lose the end of a deletion and not that of its journal: what is left then is trash
+//! that no journal knows, for a person to finish.
+
+#![allow(clippy::disallowed_methods)]
 
 pub mod absence;
 pub mod act;
@@ -13,10 +26,13 @@ pub mod atomic;
 pub mod branch;
 pub mod bytes;
 pub mod confine;
+mod ending;
 mod enter;
 mod execute;
+pub mod expire;
 pub mod forget;
 pub mod journal;
+pub mod kernel;
 mod late;
 pub mod lock;
 pub mod marker;
@@ -99,6 +115,8 @@ impl LockedClone {
 #[derive(Debug, thiserror::Error)]
 pub enum EnterError {
     #[error(transparent)]
+    Kernel(#[from] kernel::Lacking),
+    #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
     State(#[from] StateError),
@@ -111,6 +129,6 @@ pub enum EnterError {
 impl EnterError {
     /// The environment lacks what a sweep needs: exit code 3.
     pub fn is_environment(&self) -> bool {
-        matches!(self, Self::Lock(LockError::Unsupported { .. }))
+        matches!(self, Self::Kernel(_) | Self::Lock(LockError::Unsupported { .. }))
     }
 }

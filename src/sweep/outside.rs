@@ -39,3 +39,32 @@ impl<'env> Outside<'env> {
         answered.recv().map_err(|_| Gone)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beneath::Dir;
+    use crate::sweep::confine::{Confinement, confine};
+    use crate::sweep::testing::{local, place};
+
+    #[test]
+    fn what_a_confined_thread_is_denied_is_answered_outside() {
+        let tmp = place();
+        let dir = Dir::open(&local(tmp.path())).unwrap();
+        let mut child =
+            std::process::Command::new("sleep").arg("60").current_dir(tmp.path()).spawn().unwrap();
+        let cwd = format!("/proc/{}/cwd", child.id());
+        std::thread::scope(|scope| {
+            let outside = Outside::start(scope).unwrap();
+            let (cwd, dir) = (cwd.clone(), &dir);
+            scope.spawn(move || {
+                let confined = confine(&[dir], &[]) == Confinement::Active;
+                assert_eq!(std::fs::read_link(&cwd).is_err(), confined);
+                let seen = outside.ask(move || std::fs::read_link(cwd)).unwrap();
+                assert_eq!(seen.unwrap(), dir.path().as_path());
+            });
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -51,7 +51,7 @@ fn remove_locked(common: &Dir, name: &BStr) -> Result<(), RefError> {
         act::unlink(&ours, &unfinished).map_err(errno)?;
         return Err(io(source));
     }
-    act::sync(common).map_err(errno)
+    act::sync_dir(common).map_err(errno)
 }
 
 fn bytes(common: &Dir) -> Result<Option<Vec<u8>>, RefError> {

@@ -13,11 +13,19 @@ pub struct Protected {
     places: HashMap<FileId, LocalPath>,
 }
 
+/// A place that should be protected could not be looked at.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} could not be looked at: {refused}")]
+pub struct Unseen {
+    pub path: LocalPath,
+    pub refused: Refused,
+}
+
 impl Protected {
     /// Protects the root, every home directory, and `places` (main worktrees, common directories...).
     ///
     /// A place that does not exist needs no protection; one that can't be looked at is an error, as it could be anything.
-    pub fn new(places: impl IntoIterator<Item = LocalPath>) -> Result<Self, (LocalPath, Refused)> {
+    pub fn new(places: impl IntoIterator<Item = LocalPath>) -> Result<Self, Unseen> {
         let mut protected = Self::default();
         for place in LocalPath::new("/").into_iter().chain(places) {
             protected.add(&place)?;
@@ -29,7 +37,7 @@ impl Protected {
         Ok(protected)
     }
 
-    fn add(&mut self, place: &LocalPath) -> Result<(), (LocalPath, Refused)> {
+    fn add(&mut self, place: &LocalPath) -> Result<(), Unseen> {
         // Both the way as it is spelled and the way that it leads through links.
         let real = std::fs::canonicalize(place.as_path()).ok().and_then(LocalPath::new);
         for way in [Some(place.clone()), real].into_iter().flatten() {
@@ -40,7 +48,7 @@ impl Protected {
                         self.places.entry(meta.id).or_insert_with(|| place.clone());
                     }
                     Err(Refused::Absent | Refused::NotPlain) => {}
-                    Err(refused) => return Err((path, refused)),
+                    Err(refused) => return Err(Unseen { path, refused }),
                 }
                 at = path.parent();
             }

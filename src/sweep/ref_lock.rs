@@ -1,6 +1,7 @@
 //! The lock files of references, with which git keeps two writers apart.
 
 use std::io;
+use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 use rustix::io::Errno;
@@ -14,6 +15,10 @@ use crate::vantage::paths::escape;
 
 /// What a lock of ours contains, before the record's name. We hold the clone's lock, so one that is found is stale.
 const OURS: &[u8] = b"treesweep ";
+
+/// Another writer holds a lock for moments; so long we wait for it, as git does.
+const ATTEMPTS: usize = 6;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The most that is read of a lock.
 const LIMIT: u64 = 4 << 10;
@@ -45,13 +50,14 @@ impl Lock {
             Self { dir, name: [last, b".lock"].concat(), path: [path.as_bytes(), b".lock"].concat().into() };
         let words = [OURS, record.as_str().as_bytes(), b"\n"].concat();
         let io = |source| RefError::Io { path: escape(&lock.path), source };
-        for attempt in 0..2 {
-            match lock.claim(common, &words).map_err(io)? {
-                true => return Ok(lock),
-                false if attempt == 0 && lock.is_stale()? => {
-                    act::unlink(&lock.dir, &lock.name).map_err(|e| RefError::errno(&lock.path, e))?;
-                }
-                false => break,
+        for _ in 0..ATTEMPTS {
+            if lock.claim(common, &words).map_err(io)? {
+                return Ok(lock);
+            }
+            if lock.is_stale()? {
+                act::unlink(&lock.dir, &lock.name).map_err(|e| RefError::errno(&lock.path, e))?;
+            } else {
+                std::thread::sleep(PAUSE);
             }
         }
         Err(RefError::Locked { path: escape(&lock.path) })

@@ -121,7 +121,7 @@ pub fn create(common: &Dir, name: &BStr, id: ObjectId) -> Result<(), RefError> {
     checked(name)?;
     let (dir, last) = made_holder(common, name)?;
     match atomic::write_new(&dir, last, format!("{id}\n").as_bytes(), 0o666) {
-        Ok(()) => act::sync(&dir).map_err(|errno| RefError::errno(name, errno)),
+        Ok(()) => act::sync_dir(&dir).map_err(|errno| RefError::errno(name, errno)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read(common, name)? {
             Some(Value::Direct(found)) if found == id => Ok(()),
             _ => Err(RefError::Moved { found: "another one".into(), expected: id }),

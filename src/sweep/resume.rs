@@ -10,13 +10,14 @@ use crate::judge::reason::{Code, Reason};
 use crate::state_dir::{StateDir, StateError};
 use crate::sweep::aside::Place;
 use crate::sweep::atomic::bstr_path;
+use crate::sweep::ending::Halt;
 use crate::sweep::execute::open_parent;
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{self, Journal, Open, Step};
 use crate::sweep::outcome::{Ending, Outcome, Removed};
 use crate::sweep::record::RecordId;
-use crate::sweep::work::{Halt, Held, Taken, Work};
-use crate::sweep::{Hooks, LockedClone, Sweeper};
+use crate::sweep::work::{Held, Taken, Work};
+use crate::sweep::{Hooks, LockedClone, Sweeper, absence};
 use crate::vantage::paths::{FileId, LocalPath, escape};
 
 /// A removal that an earlier run began, for the plan's class `resume`.
@@ -150,6 +151,9 @@ impl Work<'_> {
     /// The run ended before anything was checked: checkout and entry go back to their places.
     fn return_all(&mut self) -> Result<Next, Halt> {
         let mut moved = None;
+        if self.checkout.is_none() && self.open.journal.checkout.is_some() {
+            return Ok(Next::Drop("the directory that held it is gone by another's hand".into()));
+        }
         if let Some(held) = &self.checkout {
             let trash = self.open.journal.trash_name();
             if held.id_of(&trash)? == Some(held.id) {
@@ -200,9 +204,15 @@ impl Work<'_> {
         if in_place {
             self.check_nothing_younger(&held.parent, held.name())?;
         }
+        if let Some(place) = self.sweeper.protected.why(held.id) {
+            return Err(Halt::skipped(format!("it is or contains {place}")).because(Code::Protected));
+        }
         let name = if in_place { held.name() } else { &trash };
         let at = held.parent.path().join(name).ok_or_else(|| Halt::failed("the journal names no path"))?;
-        (self.hooks.world_still_allows)(&at).map_err(halt_for)?;
+        // An engine knows the mount by the old path, the kernel by where the directory is now.
+        for path in [&at, &held.path] {
+            (self.hooks.world_still_allows)(path).map_err(halt_for)?;
+        }
         Place { parent: &held.parent, name, id: held.id }
             .open(name)
             .map_err(|differs| Halt::skipped(differs.to_string()).because(Code::Interrupted))?;
@@ -211,9 +221,11 @@ impl Work<'_> {
 
     /// The checkout was gone already. What has taken its path or the entry's name since is somebody else's.
     fn ready_to_forget(&mut self) -> Result<Next, Halt> {
-        if let Some(held) = &self.checkout {
-            self.taken.path = held.id_of(held.name())?.is_some();
-        }
+        self.taken.path = match (&self.checkout, self.recorded_path()) {
+            (Some(held), _) => held.id_of(held.name())?.is_some(),
+            (None, Some(path)) => absence::is_absent(&path).is_err(),
+            (None, None) => false,
+        };
         self.taken.name = self.name_is_taken()?;
         if self.taken.path || self.taken.name {
             self.notes.push("its path or its name is in use again".into());

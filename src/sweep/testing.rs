@@ -16,7 +16,7 @@ use crate::vantage::paths::LocalPath;
 
 /// A clone `app` with one commit on `main`, in a directory of its own.
 pub struct Clone {
-    pub tmp: tempfile::TempDir,
+    _tmp: tempfile::TempDir,
     /// The directory that holds the clone.
     pub root: PathBuf,
     pub path: PathBuf,
@@ -28,7 +28,7 @@ impl Clone {
         let root = tmp.path().canonicalize().unwrap();
         let path = root.join("app");
         std::fs::create_dir(&path).unwrap();
-        let clone = Self { tmp, root, path };
+        let clone = Self { _tmp: tmp, root, path };
         clone.git(&["init", "-q", "-b", "main", "."]);
         std::fs::write(clone.path.join("file"), "base\n").unwrap();
         clone.git(&["add", "-A"]);
@@ -42,7 +42,7 @@ impl Clone {
         let root = tmp.path().canonicalize().unwrap();
         let done = Command::new("cp").arg("-a").arg(self.root.join(".")).arg(&root).status().unwrap();
         assert!(done.success());
-        Self { path: root.join("app"), tmp, root }
+        Self { path: root.join("app"), _tmp: tmp, root }
     }
 
     pub fn git(&self, args: &[&str]) -> String {

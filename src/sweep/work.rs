@@ -1,26 +1,25 @@
 //! One removal under way: what a first run and a run that resumes do alike, from the deletion to the branch.
 
+use std::num::NonZeroUsize;
+
 use bstr::ByteSlice;
 use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, Stamp};
-use crate::judge::reason::{Code, Reason};
+use crate::judge::reason::Code;
 use crate::sweep::absence::{self, Expected, Spot};
 use crate::sweep::aside::{Differs, Place};
 use crate::sweep::atomic::bstr_path;
 use crate::sweep::branch::{self, Claim};
+use crate::sweep::ending::Halt;
 use crate::sweep::forget::{EntryPlace, Found, NotForgotten};
 use crate::sweep::journal::{FateMark, Open, Step};
 use crate::sweep::late;
-use crate::sweep::outcome::{BranchOutcome, Ending, Outcome, Removed};
-use crate::sweep::record::{Acted, AnsweredBy, Completion};
-use crate::sweep::refs::{self, Value};
-use crate::sweep::remove::{self, End, Order, RemoveError};
+use crate::sweep::outcome::{BranchOutcome, Outcome, Removed};
+use crate::sweep::record::{AnsweredBy, Completion};
+use crate::sweep::remove::{self, End, Order};
 use crate::sweep::{Hooks, LockedClone, Sweeper, records};
 use crate::vantage::paths::{EntryName, FileId, LocalPath, escape};
-
-/// Why the branch of a worktree that was not removed is kept.
-pub(super) const STAYS: &str = "its worktree stays";
 
 /// A removal under way.
 pub(super) struct Work<'a> {
@@ -49,42 +48,6 @@ pub(super) struct Held {
     pub parent: Dir,
     pub path: LocalPath,
     pub id: FileId,
-}
-
-/// What ends a removal before its end.
-#[derive(Debug)]
-pub(super) struct Halt {
-    pub ending: Ending,
-    pub reason: Option<Reason>,
-    pub note: String,
-}
-
-impl Halt {
-    pub fn failed(note: impl Into<String>) -> Self {
-        Self { ending: Ending::Failed, reason: None, note: note.into() }
-    }
-
-    pub fn skipped(note: impl Into<String>) -> Self {
-        Self { ending: Ending::Skipped, reason: None, note: note.into() }
-    }
-
-    pub fn deferred(note: impl Into<String>) -> Self {
-        Self { ending: Ending::Deferred, reason: None, note: note.into() }
-    }
-
-    pub fn because(mut self, code: Code) -> Self {
-        self.reason = Some(Reason::new(code, self.note.clone()));
-        self
-    }
-
-    fn of_removal(error: RemoveError) -> Self {
-        let halt = Self::failed(error.to_string());
-        match error {
-            RemoveError::MountInside { .. } => halt.because(Code::MountInside),
-            RemoveError::NotDeletable { .. } => halt.because(Code::NotDeletable),
-            RemoveError::Replaced { .. } | RemoveError::Reappeared { .. } | RemoveError::Io { .. } => halt,
-        }
-    }
 }
 
 impl Held {
@@ -172,6 +135,11 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Where the checkout was, or should have been.
+    pub fn recorded_path(&self) -> Option<LocalPath> {
+        self.open.journal.record.path.as_ref().and_then(|path| path.local())
+    }
+
     /// Where the entry should be, if one is to be forgotten.
     pub fn entry_place<'w>(&'w self, name: &'w EntryName) -> Option<EntryPlace<'w>> {
         let mark = self.open.journal.entry.as_ref()?;
@@ -227,7 +195,7 @@ impl<'a> Work<'a> {
             id,
             // What makes it a registration goes last.
             last: b"gitdir",
-            jobs: self.sweeper.jobs,
+            jobs: NonZeroUsize::MIN,
             stop: self.sweeper.stop,
             progress: self.sweeper.progress,
         };
@@ -266,7 +234,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn verify(&self) -> Result<(), Halt> {
+    pub(super) fn verify(&self) -> Result<(), Halt> {
         let name = self.entry_name()?;
         let trash = self.open.journal.trash_name();
         let checkout = self.checkout.as_ref().filter(|_| !self.taken.path);
@@ -275,7 +243,12 @@ impl<'a> Work<'a> {
             checkout: checkout.map(|h| Spot { parent: &h.parent, path: &h.path, trash: &trash }),
             entry: name.map(|n| (self.clone.common(), n, self.open.journal.id())),
         };
-        absence::verify(&expected).map_err(|observed| Halt::failed(format!("still there: {observed}")))
+        let still = |what: String| Halt::failed(format!("still there: {what}"));
+        absence::verify(&expected).map_err(|observed| still(observed.to_string()))?;
+        match (&self.checkout, self.recorded_path()) {
+            (None, Some(path)) if !self.taken.path => absence::is_absent(&path).map_err(still),
+            _ => Ok(()),
+        }
     }
 
     fn branch(&self) -> Result<BranchOutcome, Halt> {
@@ -306,82 +279,6 @@ impl<'a> Work<'a> {
             Err(error) => Err(Halt::failed(error.to_string())),
         }
     }
-
-    /// The outcome when all is done; the journal goes.
-    fn conclude(mut self, branch: BranchOutcome) -> Outcome {
-        let mut outcome = self.outcome(branch);
-        outcome.result = self.ending();
-        if let Err(error) = self.open.close(self.clone.state()) {
-            self.notes.push(format!("its journal could not be removed: {error}"));
-        }
-        outcome.note = note(self.notes);
-        outcome
-    }
-
-    fn ending(&self) -> Ending {
-        if self.open.journal.record.act == Acted::Forget { Ending::Forgotten } else { Ending::Removed }
-    }
-
-    /// The outcome of a removal that did not come to its end; the journal stays as it is.
-    pub fn halted(mut self, halt: Halt) -> Outcome {
-        let journal = &self.open.journal;
-        let branch = match &journal.branch {
-            FateMark::None => BranchOutcome::None,
-            FateMark::Keep { name, why } => BranchOutcome::kept(name.0.clone(), why.as_str()),
-            FateMark::Delete { name, .. } if halt.ending == Ending::Skipped => {
-                BranchOutcome::kept(name.0.clone(), STAYS)
-            }
-            FateMark::Delete { name, .. } => {
-                BranchOutcome::kept(name.0.clone(), "its worktree is not verified to be gone")
-            }
-        };
-        let mut outcome = self.outcome(branch);
-        outcome.result = halt.ending;
-        outcome.reason = halt.reason;
-        if halt.ending == Ending::Failed {
-            outcome.observed = Some(self.observed());
-        }
-        if halt.ending != Ending::Skipped {
-            outcome.retry = self.open.journal.root.local().map(|root| absence::retry(&root));
-        }
-        self.notes.insert(0, halt.note);
-        outcome.note = note(self.notes);
-        outcome
-    }
-
-    fn outcome(&self, branch: BranchOutcome) -> Outcome {
-        let record = &self.open.journal.record;
-        Outcome {
-            name: record.name.0.clone(),
-            path: record.path.as_ref().and_then(|p| p.local()),
-            result: Ending::Failed,
-            branch,
-            removed: self.removed,
-            reason: None,
-            note: None,
-            observed: None,
-            retry: None,
-            record: Some(record.id.clone()),
-        }
-    }
-
-    /// What is there after a failure: path, trash and entry, and the branch.
-    fn observed(&self) -> String {
-        let mut seen = match self.verify() {
-            Ok(()) => "path, trash and registration are absent".to_owned(),
-            Err(halt) => halt.note,
-        };
-        if let Some(name) = &self.open.journal.record.branch {
-            let value = match refs::read(self.clone.common(), name.0.as_bstr()) {
-                Ok(Some(Value::Direct(id))) => format!("is at {id}"),
-                Ok(Some(Value::Symbolic(to))) => format!("is symbolic ({})", escape(&to)),
-                Ok(None) => "does not exist".into(),
-                Err(error) => error.to_string(),
-            };
-            seen.push_str(&format!("; {} {value}", escape(&name.0)));
-        }
-        seen
-    }
 }
 
 fn deleted(order: &Order<'_>) -> Result<Removed, Halt> {
@@ -404,8 +301,4 @@ fn not_forgotten(name: &EntryName, why: NotForgotten) -> Halt {
         )),
         NotForgotten::Refused(refused) => Halt::failed(format!("registration {name}: {refused}")),
     }
-}
-
-fn note(notes: Vec<String>) -> Option<String> {
-    if notes.is_empty() { None } else { Some(notes.join("; ")) }
 }

@@ -21,8 +21,20 @@ pub struct TestEnv {
 impl TestEnv {
     /// `TREESWEEP_TEST_KEEP=1` leaves the directory in place.
     pub fn new() -> Self {
-        let mut dir =
-            tempfile::Builder::new().prefix("treesweep-test-").tempdir().expect("temporary directory");
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// In memory where that is possible, for tests that would wait for the disk hundreds of times.
+    pub fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::within(memory) } else { Self::new() }
+    }
+
+    pub fn within(place: &Path) -> Self {
+        let mut dir = tempfile::Builder::new()
+            .prefix("treesweep-test-")
+            .tempdir_in(place)
+            .expect("temporary directory");
         dir.disable_cleanup(std::env::var_os("TREESWEEP_TEST_KEEP").is_some());
         // Other users take part in some tests: an ordinary one that sweeps, a container's.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("mode of the directory");
@@ -102,6 +114,13 @@ impl TestEnv {
     pub fn treesweep(&self, args: &[impl AsRef<OsStr>]) -> assert_cmd::Command {
         let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_treesweep"));
         command.env_clear().envs(self.variables()).current_dir(&self.root).args(args);
+        command
+    }
+
+    /// The same for a test that starts it in a way of its own.
+    pub fn treesweep_command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_treesweep"));
+        command.args(args);
         command
     }
 

@@ -61,6 +61,24 @@ impl<'e> HostClone<'e> {
         self.git(&["fetch", "-q"]);
     }
 
+    /// A worktree at `.worktrees/<name>` on a new branch `wt/<name>`, with a commit that has landed.
+    pub fn add_landed(&self, name: &str) -> PathBuf {
+        let (path, branch) = (format!(".worktrees/{name}"), format!("wt/{name}"));
+        self.git(&["worktree", "add", "-q", "--no-track", "-b", &branch, &path, "origin/main"]);
+        let dir = self.path.join(path);
+        fs::write(dir.join(name), name).expect("a file");
+        self.env.git(&dir, &["add", "."]);
+        self.env.git(&dir, &["commit", "-qm", name]);
+        self.land(&branch);
+        dir
+    }
+
+    /// Everything in it looks as if nobody had touched it for three days.
+    pub fn age(&self) {
+        let aged = ["-exec", "touch", "--no-dereference", "--date", "3 days ago", "{}", "+"];
+        self.env.run("find", &[&[utf8(&self.path)][..], &aged].concat());
+    }
+
     pub fn has_branch(&self, branch: &str) -> bool {
         let name = format!("refs/heads/{branch}");
         self.env.try_git(&self.path, &["show-ref", "--verify", "-q", &name]).status.success()

@@ -13,3 +13,5 @@ pub mod git;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;
+#[cfg(target_arch = "x86_64")]
+pub mod tracer;

@@ -55,9 +55,21 @@ impl Snapshot {
         self
     }
 
+    /// Without what `is_gone` says of a path relative to the snapshot's own, and what is below it.
+    pub fn without_any(mut self, is_gone: impl Fn(&Path) -> bool) -> Self {
+        self.entries.retain(|path, _| !path.ancestors().any(&is_gone));
+        self
+    }
+
     /// Fails with a listing of the differences.
     #[track_caller]
     pub fn assert_same(&self, now: &Self) {
+        let text = self.difference(now);
+        assert!(text.is_empty(), "{} changed:\n{text}", self.of.display());
+    }
+
+    /// A listing of the differences; empty if there are none.
+    pub fn difference(&self, now: &Self) -> String {
         let mut text = String::new();
         for (path, entry) in &self.entries {
             match now.entries.get(path) {
@@ -72,6 +84,6 @@ impl Snapshot {
         for (path, entry) in now.entries.iter().filter(|(path, _)| !self.entries.contains_key(*path)) {
             writeln!(text, "+ {}: {entry:?}", path.display()).expect("write to a string");
         }
-        assert!(text.is_empty(), "{} changed:\n{text}", self.of.display());
+        text
     }
 }

@@ -1,16 +1,18 @@
 //! What the walk and the index say, against what git says.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bstr::{BStr, BString, ByteSlice};
 use treesweep::beneath::Dir;
+use treesweep::config::Precious;
 use treesweep::git::index::{Depth, Index, index_facts};
 use treesweep::git::open::{Unreadable, open_entry};
 use treesweep::judge::tree_facts::{IndexFacts, Sample, SubmoduleFacts, SubmoduleState, TreeFacts};
 use treesweep::stop::Stop;
-use treesweep::survey::precious::{DEFAULT, Precious};
 use treesweep::survey::walk::{
     Checkout, Finding, Observer, Options, RuleFiles, Thoroughness, fingerprint_of, walk_observed,
 };
@@ -46,9 +48,16 @@ fn dir(path: &Path) -> Dir {
     Dir::open(&LocalPath::new(path).unwrap()).unwrap()
 }
 
-fn look(state: &State, depth: Depth) -> Result<Ours, Unreadable> {
-    let (wt, common) = (dir(&state.wt()), dir(&state.app().join(".git")));
-    let (entry, main) = (dir(&state.app().join(".git/worktrees/wt")), dir(&state.app()));
+/// The untracked files of the worktree `wt` of the clone `app`, as the walk finds them.
+pub fn untracked(app: &Path, wt: &Path) -> Paths {
+    let ours = look(app, wt, Depth::Plan).unwrap();
+    assert!(ours.facts.unreadable.is_empty(), "{:?}", ours.facts.unreadable);
+    ours.of(&[Finding::Untracked])
+}
+
+fn look(app: &Path, wt: &Path, depth: Depth) -> Result<Ours, Unreadable> {
+    let (wt, common, main) = (dir(wt), dir(&app.join(".git")), dir(app));
+    let entry = dir(&app.join(".git/worktrees/wt"));
     let repo = open_entry(&common, &entry).unwrap();
     let head = repo.head_tree_id().unwrap().detach();
     let (index, list) = index_facts(&entry, &repo, Some(head), depth)?;
@@ -61,7 +70,7 @@ fn look(state: &State, depth: Depth) -> Result<Ours, Unreadable> {
         index: Arc::clone(&list),
         rules: RuleFiles::AsGit,
     };
-    let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
+    let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
     let (known, stop) = (HashSet::new(), Stop::never());
     let options = Options {
         depth,
@@ -82,7 +91,7 @@ pub fn differences(state: &State) -> Vec<String> {
     let status = git::status(&state.wt());
     let mut wrong = Vec::new();
     for depth in [Depth::Plan, Depth::BeforeRemoval] {
-        match look(state, depth) {
+        match look(&state.app(), &state.wt(), depth) {
             Ok(ours) => compare(state, &status, &ours, &mut wrong),
             // Git lets `update-index` put a file into a directory that one entry stands for, and then reports it twice.
             Err(why) if why.0.contains("that one entry stands for") => {}
@@ -113,6 +122,13 @@ fn compare(state: &State, status: &Status, ours: &Ours, wrong: &mut Vec<String>)
     let unseen = |path: &&Vec<u8>| ours.depth == Depth::Plan && untouched(state, ours, path);
     let by_luck: Paths = status.modified.difference(&modified).filter(unseen).cloned().collect();
     modified.extend(by_luck);
+    // Without a driver git compares LFS content with its pointer; this is what the one pointer stands for.
+    let fetched = |path: &&Vec<u8>| {
+        path.ends_with(b".lfs")
+            && std::fs::read(state.wt().join(OsStr::from_bytes(path))).is_ok_and(|c| c == b"data\n")
+    };
+    let fetched: Paths = status.modified.difference(&modified).filter(fetched).cloned().collect();
+    modified.extend(fetched);
     equal("modified", &status.modified, &modified, wrong);
     let mut deleted = ours.of(&[Finding::Deleted]);
     deleted.extend(hidden.iter().filter(|p| status.deleted.contains(*p)).cloned());
@@ -171,10 +187,9 @@ fn sample(what: &str, sample: &Sample, git: &Paths, wrong: &mut Vec<String>) {
 
 /// Whether the file is, to the nanosecond, as it was entered in the index.
 fn untouched(state: &State, ours: &Ours, path: &[u8]) -> bool {
-    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
     let Some(entry) = ours.list.entry(path.as_bstr()) else { return false };
-    let meta = std::fs::symlink_metadata(state.wt().join(std::ffi::OsStr::from_bytes(path)));
+    let meta = std::fs::symlink_metadata(state.wt().join(OsStr::from_bytes(path)));
     meta.is_ok_and(|m| {
         let times =
             [(m.mtime(), m.mtime_nsec(), entry.stat.mtime), (m.ctime(), m.ctime_nsec(), entry.stat.ctime)];
@@ -211,7 +226,6 @@ fn compare_ignored(state: &State, status: &Status, ours: &Ours, nested: &Paths, 
 
 /// Flagged files that are there and differ are hidden, and no others: git itself is asked what it would store.
 fn compare_hidden(state: &State, hidden: &Paths, wrong: &mut Vec<String>) {
-    use std::os::unix::ffi::OsStrExt;
     let wt = state.wt();
     let listed = git::must(&wt, &["ls-files", "-z", "-v", "-s"]);
     for line in listed.split(|b| *b == 0).filter(|line| !line.is_empty()) {
@@ -219,7 +233,7 @@ fn compare_hidden(state: &State, hidden: &Paths, wrong: &mut Vec<String>) {
         let flagged = line[0].is_ascii_lowercase() || line[0] == b'S';
         let (meta, path) = line.split_once_str("\t").unwrap();
         let fields: Vec<_> = meta.split_str(" ").collect();
-        let place = wt.join(std::ffi::OsStr::from_bytes(path));
+        let place = wt.join(OsStr::from_bytes(path));
         let seen = std::fs::symlink_metadata(&place);
         let beyond_link = place.parent().is_some_and(|p| p.canonicalize().is_ok_and(|c| c != p));
         if !flagged || seen.is_err() || beyond_link || fields[3] != b"0" {
@@ -234,9 +248,8 @@ fn compare_hidden(state: &State, hidden: &Paths, wrong: &mut Vec<String>) {
 
 /// Whether git would store something else for `path`; `None` where a filter or a size decides.
 fn differs(wt: &Path, path: &[u8], mode: &[u8], id: &[u8]) -> Option<bool> {
-    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::PermissionsExt;
-    let name = std::ffi::OsStr::from_bytes(path);
+    let name = OsStr::from_bytes(path);
     let meta = std::fs::symlink_metadata(wt.join(name)).unwrap();
     if meta.is_symlink() != (mode == b"120000") || meta.is_dir() {
         return Some(true);

@@ -8,6 +8,8 @@ pub fn command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.current_dir(dir).env_clear();
     git.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    // Whatever a random state did to its repositories, none above them is found.
+    git.env("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
     for (key, value) in [
         ("HOME", "/nonexistent"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -96,7 +98,8 @@ pub fn status(dir: &Path) -> Status {
                     b'.' => {}
                     b'D' => drop(status.deleted.insert(path)),
                     b'A' => drop(status.intent_to_add.insert(path)),
-                    _ if line[5] == b'S' => drop(status.submodules.insert(path)),
+                    // A file in its place is a change of type, `T`.
+                    b'M' if line[5] == b'S' => drop(status.submodules.insert(path)),
                     b'M' | b'T' => drop(status.modified.insert(path)),
                     other => panic!("status {}", other as char),
                 }

@@ -135,6 +135,9 @@ const ATTRIBUTES: &[&str] = &[
     "b.* text eol=lf",
 ];
 
+/// What symlinks name: always something in the tree, since later changes write through them.
+const TARGETS: &[&str] = &["a", "nowhere", "dir", "dir/sub", "other/a"];
+
 pub struct State {
     tmp: tempfile::TempDir,
     random: Random,
@@ -178,8 +181,7 @@ impl State {
 
     fn a_path(&mut self) -> Vec<u8> {
         let mut path = self.random.pick(DIRECTORIES).as_bytes().to_vec();
-        let name: &[u8] = *self.random.pick(NAMES);
-        path.extend_from_slice(name);
+        path.extend_from_slice(self.random.pick::<&[u8]>(NAMES));
         path
     }
 
@@ -191,7 +193,7 @@ impl State {
         }
         let _ = std::fs::remove_file(&place);
         if self.random.once_in(10) {
-            symlink(self.random.pick(&["a", "nowhere", "dir", "../.."]), &place).unwrap();
+            symlink(self.random.pick(TARGETS), &place).unwrap();
             return;
         }
         std::fs::write(&place, self.random.pick(CONTENTS)).unwrap();
@@ -203,8 +205,7 @@ impl State {
         let count = 1 + self.random.below(most);
         let mut text = String::new();
         for _ in 0..count {
-            let line: &str = *self.random.pick(from);
-            text.push_str(line);
+            text.push_str(self.random.pick::<&str>(from));
             text.push('\n');
         }
         if self.random.once_in(6) {
@@ -298,7 +299,7 @@ impl State {
 
     fn change(&mut self) {
         let wt = self.wt();
-        match self.random.below(24) {
+        match self.random.below(26) {
             0..=4 => {
                 let path = self.a_path();
                 self.tell(format!("put {}", String::from_utf8_lossy(&path)));
@@ -308,6 +309,17 @@ impl State {
             6 => self.odd_object(&wt),
             7 => self.whole_index(&wt),
             10 => self.gitlink(&wt),
+            // Rule files that are flagged, absent or something else: where git reads them then is easy to get wrong.
+            11..=13 => {
+                let is_rules = |path: &&Vec<u8>| {
+                    [&b".gitignore"[..], b".gitattributes"].iter().any(|n| path.ends_with(n))
+                };
+                let files: Vec<_> = self.tracked.iter().filter(is_rules).cloned().collect();
+                if !files.is_empty() {
+                    let path = self.random.pick(&files).clone();
+                    self.change_tracked(&wt, &path);
+                }
+            }
             8 => {
                 self.tell("add -A");
                 git::run(&wt, &["add", "-A"]);

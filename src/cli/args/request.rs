@@ -7,6 +7,7 @@ use bstr::BString;
 use clap::error::ErrorKind;
 
 use super::globals::{flag, one, text};
+use super::recovery::LogArgs;
 use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
 use crate::config::nearest::nearest;
 use crate::config::value::duration;
@@ -31,10 +32,16 @@ pub struct Invocation {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    Plan { explain: Option<BString> },
+    Plan {
+        explain: Option<BString>,
+    },
     Prune(Prune),
     Setup(Setup),
     Drop(Drop),
+    /// `expire`: drop the old ones.
+    Log {
+        expire: bool,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +115,7 @@ enum Asked {
     Prune(PruneOptions),
     Setup(SetupArgs),
     Drop(DropArgs),
+    Log(LogArgs),
 }
 
 /// What all commands share.
@@ -137,6 +145,10 @@ impl Command {
                 let (globals, roots) = (before.merge(with.globals), with.own.places.root.clone());
                 (Asked::Drop(with.own), Parts { globals, roots, limit: None })
             }
+            Command::Log(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Log(with.own), Parts { globals, roots, limit: None })
+            }
         }
     }
 }
@@ -159,6 +171,7 @@ impl Asked {
                 force: args.force,
                 yes: args.yes,
             }),
+            Asked::Log(args) => Request::Log { expire: args.expire },
         })
     }
 }

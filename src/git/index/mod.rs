@@ -43,20 +43,27 @@ impl Index {
         Self { state: gix::index::State::new(hash), written: Stamp::default(), cached_root: None }
     }
 
-    /// An index that lists exactly the files of `tree`, all marked as left out by sparse checkout, with paths below
-    /// `prefix` (empty, or ending in a slash). Its stat data is empty, so content decides.
+    /// An index that lists exactly the files of `tree`, with paths below `prefix` (empty, or ending in a slash). Its
+    /// stat data is empty, so content decides.
+    pub fn of_tree(repo: &gix::Repository, tree: ObjectId, prefix: &BStr) -> Result<Self, Unreadable> {
+        read::of_tree(repo, tree, prefix, Flags::empty())
+    }
+
+    /// The same for a directory that sparse checkout left out: its entries say so.
     pub fn of_left_out_tree(
         repo: &gix::Repository,
         tree: ObjectId,
         prefix: &BStr,
     ) -> Result<Self, Unreadable> {
-        read::of_tree(repo, tree, prefix)
+        read::of_tree(repo, tree, prefix, Flags::SKIP_WORKTREE)
     }
 
+    /// All entries, in the order of their paths' bytes.
     pub fn entries(&self) -> &[gix::index::Entry] {
         self.state.entries()
     }
 
+    /// The path of the entry `at`, from the root of the repository.
     pub fn path(&self, at: usize) -> &BStr {
         self.state.entries()[at].path(&self.state)
     }
@@ -134,6 +141,7 @@ pub struct Group {
 }
 
 impl Group {
+    /// The name itself, in the directory.
     pub fn name_in<'a>(&self, index: &'a Index) -> &'a BStr {
         index.path(self.at)[self.name.clone()].as_bstr()
     }
@@ -180,3 +188,6 @@ pub(crate) fn joined(prefix: &BStr, name: &[u8]) -> BString {
     path.extend_from_slice(name);
     path
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,8 +168,13 @@ fn check(state: &State) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// All files of `tree` as entries below `prefix`, left out by sparse checkout.
-pub(super) fn of_tree(repo: &gix::Repository, tree: ObjectId, prefix: &BStr) -> Result<Index, Unreadable> {
+/// All files of `tree` as entries below `prefix`, with these flags.
+pub(super) fn of_tree(
+    repo: &gix::Repository,
+    tree: ObjectId,
+    prefix: &BStr,
+    flags: Flags,
+) -> Result<Index, Unreadable> {
     let mut index = Index::empty(repo.object_hash());
     let mut pending = vec![(tree, BString::from(prefix), 0)];
     while let Some((id, prefix, depth)) = pending.pop() {
@@ -190,7 +195,7 @@ pub(super) fn of_tree(repo: &gix::Repository, tree: ObjectId, prefix: &BStr) -> 
             index.state.dangerously_push_entry(
                 Stat::default(),
                 entry.object_id(),
-                Flags::SKIP_WORKTREE,
+                flags,
                 Mode::from(kind),
                 path.as_ref(),
             );

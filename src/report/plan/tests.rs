@@ -10,6 +10,20 @@ fn the_usual_plan_in_80_columns() {
 }
 
 #[test]
+fn the_usual_plan_on_a_narrow_terminal() {
+    let text = render(&usual(), &view(Some(44)));
+    let table = text.split("\nNext:").next().unwrap();
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn before_acting_nothing_is_said_of_what_to_type() {
+    let text = before_acting(&usual(), &view(Some(80)));
+    assert!(!text.contains("treesweep prune"), "{text}");
+    assert!(text.ends_with("3 worktrees, 40.8 GB await your choice.\n2 worktrees are kept.\n\n"), "{text}");
+}
+
+#[test]
 fn the_usual_plan_on_a_wide_terminal() {
     let text = render(&usual(), &view(Some(130)));
     assert!(text.lines().all(|l| l.chars().count() <= 130), "{text}");

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{Access, AtFlags, StatVfsMountFlags};
 use rustix::thread::CapabilitySet;
 
-use crate::beneath::{Dir, Kind, Meta, Refused};
+use crate::beneath::{Dir, Meta, Refused};
 use crate::judge::tree_facts::UndeletableReason;
 
 /// What this process may do with files of others.
@@ -100,7 +100,6 @@ pub fn hold_of_parent(
     if meta.undeletable_flag || checkout.undeletable_flag {
         return Ok(Some(UndeletableReason::Flag));
     }
-    debug_assert_eq!(meta.kind, Kind::Directory);
     if let Some(held) = powers.hold_of_directory(parent, &meta)? {
         return Ok(Some(held));
     }

@@ -18,8 +18,8 @@ use crate::judge::tree_facts::{SubmoduleFacts, SubmoduleState};
 use crate::survey::walk::file::Visit;
 use crate::survey::walk::findings::{Finding, Found};
 use crate::survey::walk::fingerprint::{child_path, of_listing, open_job};
-use crate::survey::walk::handle::{Parent, open_file};
-use crate::survey::walk::listing::{Child, Listing};
+use crate::survey::walk::handle::{Parent, read_file};
+use crate::survey::walk::listing::Listing;
 use crate::survey::walk::rules::{LIMIT, Rules};
 use crate::survey::walk::{RuleFiles, Tree, Walk, locked, rules_of};
 
@@ -69,7 +69,7 @@ pub(super) fn visit(walk: &Walk<'_>, mut job: Job, found: &mut Found) -> Vec<Job
             return Vec::new();
         }
     };
-    let listing = match Listing::read(fd.as_fd()) {
+    let listing = match Listing::read(fd.as_fd(), walk.options.stop) {
         Ok(listing) => listing,
         Err(refused) => {
             found.unreadable(job.path, refused);
@@ -215,7 +215,11 @@ fn children(
     groups.sort_by(|a, b| a.name_in(index).cmp(b.name_in(index)));
     let mut groups = groups.as_slice();
     let mut visit = Visit::new(walk, job, &rules, fd, found);
-    for child in listing.children() {
+    for (count, child) in listing.children().iter().enumerate() {
+        if count % 64 == 63 && walk.options.stop.is_set() {
+            // The walk asks again, and says that it was interrupted.
+            return Ok(Vec::new());
+        }
         let name = listing.name(child);
         let before = groups.partition_point(|g| g.name_in(index) < name);
         visit.missing(&groups[..before]);
@@ -228,8 +232,9 @@ fn children(
     Ok(visit.finish())
 }
 
-/// The rules within this directory: those above and its own files. As in git, a rule file that is a symlink says
-/// nothing, one that sparse checkout left out is read from the index, and so is a missing `.gitattributes`.
+/// The rules within this directory: those above and its own files. As in git, a rule file that is absent or a symlink is
+/// read from the index instead: a `.gitignore` if sparse checkout left it out (`add_patterns`), a `.gitattributes` always
+/// (`read_attr`). Any other object in its place says nothing.
 fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found: &mut Found) -> Rules {
     let counts = |name: &str| match job.tree.rule_files {
         RuleFiles::AsGit => true,
@@ -239,8 +244,12 @@ fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found
     };
     let mut read = |name: &str, always: bool| match listing.child(name) {
         Some(child) if child.meta.kind == Kind::File && counts(name) => {
-            rule_file(job, fd, name, child, found)
+            let bytes = read_file(fd, name.into(), LIMIT);
+            bytes
+                .map_err(|refused| found.unreadable(child_path(job.path.as_ref(), name.into()), refused))
+                .ok()
         }
+        Some(child) if child.meta.kind != Kind::Symlink && child.meta.kind != Kind::File => None,
         _ => stored_rule_file(job, dir, name, always, found),
     };
     let (ignore, attributes) = (read(".gitignore", false), read(".gitattributes", true));
@@ -248,22 +257,6 @@ fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found
         (None, None) => job.rules.clone(),
         _ => job.rules.within(dir, ignore.as_deref(), attributes),
     }
-}
-
-fn rule_file(job: &Job, fd: BorrowedFd<'_>, name: &str, child: &Child, found: &mut Found) -> Option<Vec<u8>> {
-    let refused = match open_file(fd, name.into()) {
-        Ok((_, meta)) if meta.size > LIMIT => Refused::TooLarge { size: meta.size, limit: LIMIT },
-        Ok((file, _)) => {
-            let mut bytes = Vec::with_capacity(child.meta.size as usize);
-            match std::io::Read::read_to_end(&mut std::io::Read::take(file, LIMIT), &mut bytes) {
-                Ok(_) => return Some(bytes),
-                Err(e) => e.into(),
-            }
-        }
-        Err(refused) => refused,
-    };
-    found.unreadable(child_path(job.path.as_ref(), name.into()), refused);
-    None
 }
 
 fn stored_rule_file(job: &Job, dir: &BStr, name: &str, always: bool, found: &mut Found) -> Option<Vec<u8>> {

@@ -14,7 +14,7 @@ use crate::survey::precious::is_also_in;
 use crate::survey::walk::directory::{Job, Zone, note_mount, split};
 use crate::survey::walk::findings::{Finding, Found};
 use crate::survey::walk::fingerprint::child_path;
-use crate::survey::walk::handle::{Parent, open_file};
+use crate::survey::walk::handle::{Parent, Stoppable, open_file};
 use crate::survey::walk::listing::Child;
 use crate::survey::walk::rules::Rules;
 use crate::survey::walk::tracked::{Files, Outcome};
@@ -40,7 +40,7 @@ impl<'a> Visit<'a> {
         fd: BorrowedFd<'a>,
         found: &'a mut Found,
     ) -> Self {
-        let files = Files::new(&job.tree, &job.index, rules, fd, walk.options.depth);
+        let files = Files::new(&job.tree, rules, fd, walk.options.stop);
         Self { walk, job, rules, fd, found, files, next: Vec::new() }
     }
 
@@ -93,7 +93,9 @@ impl<'a> Visit<'a> {
     fn directory(&mut self, name: &BStr, meta: &Meta, file: Option<&Group>, below: Option<&Group>) {
         let path = child_path(self.job.path.as_ref(), name);
         let job = self.job;
-        let ignored = job.ignored || self.ignores(path.as_ref(), true);
+        let submodule = file.map(|g| &job.index.entries()[g.at]).filter(|entry| entry.mode == Mode::COMMIT);
+        // That a submodule's place is ignored says nothing of its files: they follow its own rules.
+        let ignored = submodule.is_none() && (job.ignored || self.ignores(path.as_ref(), true));
         self.found.count_directory(meta, ignored);
         if self.walk.options.known_checkouts.contains(&meta.id) {
             return self.known_checkout(path, file.or(below).is_some());
@@ -102,12 +104,15 @@ impl<'a> Visit<'a> {
         if name == ".git" {
             zone = Zone::Foreign;
         }
-        if let Some(group) = file {
-            let entry = &job.index.entries()[group.at];
-            match entry.mode {
-                Mode::COMMIT => zone = Zone::Submodule(entry.id),
-                _ => self.directory_in_place_of(group.at),
+        match (file, submodule) {
+            (_, Some(entry)) => {
+                zone = Zone::Submodule(entry.id);
+                if below.is_some() {
+                    self.found.unreadable(path.clone(), "the index has files where it has a submodule");
+                }
             }
+            (Some(group), None) => self.directory_in_place_of(group.at),
+            (None, None) => {}
         }
         let (index, range) = match below {
             Some(group) if group.is_sparse_directory(&job.index) => match self.left_out(group) {
@@ -130,7 +135,7 @@ impl<'a> Visit<'a> {
             rules: self.rules.clone(),
             zone,
             ignored,
-            disposable: job.disposable || (ignored && disposable::by_name(name).is_some()),
+            disposable: ignored && (job.disposable || disposable::by_name(name).is_some()),
         });
     }
 
@@ -202,7 +207,7 @@ impl<'a> Visit<'a> {
         let outcome = match entry.mode {
             // A file where a submodule should be.
             Mode::COMMIT => Ok(Outcome::Modified),
-            _ => self.files.compare(name, meta, at),
+            _ => self.files.compare(name, meta, &self.job.index, at, self.walk.options.depth),
         };
         let flagged = entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID);
         let finding = match outcome {
@@ -225,7 +230,8 @@ impl<'a> Visit<'a> {
         let kept = match (options.main_worktree, open_file(self.fd, name)) {
             (None, _) => Ok(false),
             (Some(main), Ok((file, seen))) => {
-                is_also_in(main, path.as_ref(), file, seen.size).map_err(|e| e.to_string())
+                is_also_in(main, path.as_ref(), Stoppable::new(file, options.stop), seen.size)
+                    .map_err(|e| e.to_string())
             }
             (Some(_), Err(refused)) => Err(refused.to_string()),
         };

@@ -151,13 +151,15 @@ impl Found {
         self.linked.extend(linked);
     }
 
-    /// The facts, in an order that does not depend on which worker was faster. `whole`: every directory was visited.
+    /// The facts, in an order that does not depend on which worker was faster. `whole`: no visit was cut short.
     pub(super) fn finish(mut self, whole: bool) -> TreeFacts {
         self.count_linked();
         let mut facts = self.facts;
         facts.nested_checkouts.sort_unstable();
         facts.submodules.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         facts.unreadable.sort_unstable();
+        // What was not looked into has no part in the sum.
+        let whole = whole && facts.unreadable.is_empty() && facts.mounts.is_empty();
         facts.fingerprint = whole.then_some(Fingerprint(self.sum));
         facts
     }

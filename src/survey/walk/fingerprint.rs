@@ -117,6 +117,7 @@ impl<'a> State<'a> {
                     scope.spawn(|scope| self.visit(job, scope));
                 }
             }
+            Err(_) if self.stop.is_set() => self.with_sum(|sum| *sum = Err(Unfinished::Stopped)),
             Err(why) => self.with_sum(|sum| *sum = Err(why)),
         }
     }
@@ -132,7 +133,7 @@ impl<'a> State<'a> {
         let at = |path: &BStr, why: String| Unfinished::Unreadable { path: path.to_owned(), why };
         let refused = |why: Refused| at(job.path.as_ref(), why.to_string());
         let fd = open_job(self.root, &job.parent, job.path.as_ref(), &job.expected).map_err(refused)?;
-        let listing = Listing::read(fd.as_fd()).map_err(refused)?;
+        let listing = Listing::read(fd.as_fd(), self.stop).map_err(refused)?;
         if let Some((name, why)) = listing.failed.first() {
             return Err(at(child_path(job.path.as_ref(), name.as_ref()).as_ref(), why.to_string()));
         }

@@ -1,6 +1,7 @@
 //! Directories held open while their children wait, and how they are opened: relative to the parent, beneath it,
 //! without symlinks, on the same mount.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +12,10 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::beneath::Refused;
+use crate::stop::Stop;
+
+/// Why something was not finished, where only words can say it.
+pub(super) const STOPPED: &str = "the run was asked to stop";
 
 /// Paths are resolved in pieces of at most so many bytes; the kernel takes 4095.
 const PIECE: usize = 4000;
@@ -83,6 +88,38 @@ pub(super) fn open_file(
     match meta.kind {
         crate::beneath::Kind::File => Ok((fd.into(), meta)),
         kind => Err(Refused::WrongKind(kind)),
+    }
+}
+
+/// All bytes of the regular file `name` in `dir`, if they are at most `limit`.
+pub(super) fn read_file(dir: BorrowedFd<'_>, name: &BStr, limit: u64) -> Result<Vec<u8>, Refused> {
+    let (file, meta) = open_file(dir, name)?;
+    let mut bytes = Vec::with_capacity(meta.size.min(limit) as usize);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Refused::TooLarge { size: meta.size, limit }),
+        false => Ok(bytes),
+    }
+}
+
+/// A file whose reading ends with an error once the run is asked to stop.
+pub(super) struct Stoppable<'a> {
+    file: std::fs::File,
+    stop: &'a Stop,
+}
+
+impl<'a> Stoppable<'a> {
+    pub(super) fn new(file: std::fs::File, stop: &'a Stop) -> Self {
+        Self { file, stop }
+    }
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.stop.is_set() {
+            true => Err(std::io::Error::other(STOPPED)),
+            false => self.file.read(buffer),
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use bstr::{BStr, BString, ByteSlice};
 use rustix::fs::RawDir;
 
 use crate::beneath::{Kind, Meta, Refused, meta_at};
+use crate::stop::Stop;
+use crate::survey::walk::handle::STOPPED;
 
 /// The children of a directory in the order of their names' bytes.
 #[derive(Debug, Default)]
@@ -29,13 +31,16 @@ pub(super) struct Child {
 
 impl Listing {
     /// Reads `dir`, whose position must be at its start: it was opened for this.
-    pub(super) fn read(dir: BorrowedFd<'_>) -> Result<Self, Refused> {
+    pub(super) fn read(dir: BorrowedFd<'_>, stop: &Stop) -> Result<Self, Refused> {
         let mut listing = Self::default();
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut entries = RawDir::new(dir, &mut buffer);
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(Refused::from)?;
             let name = entry.file_name().to_bytes();
+            if listing.children.len() % 1024 == 1023 && stop.is_set() {
+                return Err(Refused::Io(std::io::Error::other(STOPPED)));
+            }
             if name == b"." || name == b".." {
                 continue;
             }
@@ -61,9 +66,9 @@ impl Listing {
         self.names[child.name.clone()].as_bstr()
     }
 
-    pub(super) fn child(&self, name: &str) -> Option<&Child> {
+    pub(super) fn child(&self, name: impl AsRef<[u8]>) -> Option<&Child> {
         let names = &self.names;
-        let at = self.children.binary_search_by(|c| names[c.name.clone()].cmp(name.as_bytes())).ok()?;
+        let at = self.children.binary_search_by(|c| names[c.name.clone()].cmp(name.as_ref())).ok()?;
         Some(&self.children[at])
     }
 

@@ -13,6 +13,7 @@ mod file;
 mod findings;
 mod fingerprint;
 mod handle;
+pub(in crate::survey) mod likeness;
 mod listing;
 mod rules;
 mod tracked;
@@ -25,12 +26,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bstr::{BStr, BString};
 
 use crate::beneath::{Dir, Meta};
+use crate::config::Precious;
 use crate::git::convert::Settings;
 use crate::git::index::{Depth, Index};
 use crate::git::open::{Unreadable, read_optional};
 use crate::judge::tree_facts::{SubmoduleFacts, TreeFacts};
 use crate::stop::Stop;
-use crate::survey::precious::Precious;
 use crate::vantage::paths::FileId;
 
 pub use deletable::{Powers, hold_of_parent};
@@ -53,7 +54,9 @@ pub struct Checkout<'a> {
     pub common: &'a Dir,
     /// The entry, opened.
     pub repo: &'a gix::Repository,
+    /// What should be in it.
     pub index: Arc<Index>,
+    /// What decides which other files may be in it.
     pub rules: RuleFiles,
 }
 
@@ -77,13 +80,17 @@ pub enum Thoroughness {
 /// How it is walked.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
+    /// How far git's own records are believed.
     pub depth: Depth,
+    /// When it is enough.
     pub thoroughness: Thoroughness,
     /// Checkouts that the survey knows, this one among them or not: others inside are named and not entered.
     pub known_checkouts: &'a HashSet<FileId>,
     /// A precious file that is there too, equal, is no reason to keep this one.
     pub main_worktree: Option<&'a Dir>,
+    /// Which ignored files are worth keeping.
     pub precious: &'a Precious,
+    /// Asked at least once a directory, and within large ones.
     pub stop: &'a Stop,
 }
 
@@ -217,13 +224,12 @@ impl<'a> Walk<'a> {
             return;
         }
         let mut found = Found::default();
-        let next = match self.options.stop.is_set() {
-            true => {
-                found.facts.interrupted = true;
-                Vec::new()
-            }
-            false => directory::visit(self, job, &mut found),
-        };
+        let mut next = Vec::new();
+        if !self.options.stop.is_set() {
+            next = directory::visit(self, job, &mut found);
+        }
+        // Asked again: a visit ends early too, in a large directory or file.
+        found.facts.interrupted = self.options.stop.is_set();
         if self.absorb(found).is_break() {
             return;
         }

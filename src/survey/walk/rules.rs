@@ -1,15 +1,13 @@
 //! What `.gitignore` and `.gitattributes` say below a directory, shared by all workers.
 //!
 //! gix's own stack of these opens files by path and follows what lies there; here each file is read through the handle
-//! of its directory, and matching is gix's.
+//! of its directory.
 
 use std::sync::{Arc, OnceLock};
 
 use bstr::{BStr, BString, ByteSlice};
-use gix::glob::pattern::Case;
-use gix::glob::search::Pattern;
-use gix::glob::search::pattern::List;
-use gix::ignore::search::{Ignore, pattern_matching_relative_path};
+use gix::glob::pattern::Mode;
+use gix::glob::{Pattern, wildmatch};
 
 use crate::git::convert::Attributes;
 use crate::git::open::Unreadable;
@@ -27,7 +25,9 @@ pub(super) struct Rules {
 /// One file's patterns, and those of the directories above it.
 #[derive(Debug)]
 struct IgnoreFile {
-    patterns: List<Ignore>,
+    patterns: Vec<Pattern>,
+    /// The directory it is in: empty, or ending in a slash.
+    dir: BString,
     above: Option<Arc<IgnoreFile>>,
 }
 
@@ -45,9 +45,12 @@ impl Rules {
     /// Those of a repository, before its root directory is looked at: `info/exclude` and `info/attributes`.
     pub(super) fn new(exclude: Option<&[u8]>, attributes: Option<Vec<u8>>) -> Self {
         let ignore =
-            exclude.map(|bytes| Arc::new(IgnoreFile { patterns: parse(bytes, BStr::new("")), above: None }));
+            exclude.map(|bytes| IgnoreFile { patterns: parse(bytes), dir: BString::default(), above: None });
         let info = attributes.map(Arc::from);
-        Self { ignore, attributes: Arc::new(AttributeFiles { info, ..AttributeFiles::default() }) }
+        Self {
+            ignore: ignore.map(Arc::new),
+            attributes: Arc::new(AttributeFiles { info, ..AttributeFiles::default() }),
+        }
     }
 
     /// These rules and those of a directory below, which is `dir` (empty, or ending in a slash) from the root of the
@@ -56,7 +59,7 @@ impl Rules {
         let mut rules = self.clone();
         if let Some(bytes) = ignore {
             let above = rules.ignore.take();
-            rules.ignore = Some(Arc::new(IgnoreFile { patterns: parse(bytes, dir), above }));
+            rules.ignore = Some(Arc::new(IgnoreFile { patterns: parse(bytes), dir: dir.to_owned(), above }));
         }
         if let Some(bytes) = attributes {
             rules.attributes = Arc::new(AttributeFiles {
@@ -72,13 +75,14 @@ impl Rules {
     /// Whether a pattern ignores `path`, from the root of the repository. That a directory above is ignored is not asked
     /// here: nothing in an ignored directory can be taken back (gitignore(5)), so the walk hands that down.
     pub(super) fn ignores(&self, path: &BStr, is_dir: bool) -> bool {
-        let name = path.rfind_byte(b'/').map(|slash| slash + 1);
         let mut next = self.ignore.as_ref();
         while let Some(file) = next {
-            let found =
-                pattern_matching_relative_path(&file.patterns, path, name, Some(is_dir), Case::Sensitive);
-            if let Some(found) = found {
-                return !found.pattern.is_negative();
+            if let Some(relative) = path.strip_prefix(file.dir.as_slice()) {
+                let found =
+                    file.patterns.iter().rev().find(|pattern| matches(pattern, relative.as_bstr(), is_dir));
+                if let Some(found) = found {
+                    return !found.is_negative();
+                }
             }
             next = file.above.as_ref();
         }
@@ -106,9 +110,32 @@ impl AttributeFiles {
     }
 }
 
-fn parse(bytes: &[u8], dir: &BStr) -> List<Ignore> {
-    let patterns = Ignore { support_precious: false }.bytes_to_patterns(bytes, std::path::Path::new(""));
-    List { patterns, source: None, base: (!dir.is_empty()).then(|| dir.to_owned()) }
+fn parse(bytes: &[u8]) -> Vec<Pattern> {
+    // Git ends the last line if the file does not, and only then sees a carriage return before its end.
+    let ended = [bytes, b"\n"].concat();
+    gix::ignore::parse(&ended, false).map(|(pattern, _, _)| pattern).collect()
+}
+
+/// Whether `pattern` matches `path`, both from the pattern's directory. gix's own matching does without the first step of
+/// git's `match_pathname`: what comes before the first wildcard is compared and cut off from both, and a `**` that then
+/// is at the start matches any number of directories.
+fn matches(pattern: &Pattern, path: &BStr, is_dir: bool) -> bool {
+    if pattern.mode.contains(Mode::MUST_BE_DIR) && !is_dir {
+        return false;
+    }
+    if pattern.mode.contains(Mode::NO_SUB_DIR) && !pattern.mode.contains(Mode::ABSOLUTE) {
+        let name = path.rfind_byte(b'/').map_or(path, |slash| path[slash + 1..].as_bstr());
+        return pattern.matches(name, wildmatch::Mode::empty());
+    }
+    let fixed = pattern.first_wildcard_pos.unwrap_or(pattern.text.len());
+    let (text, wild) = pattern.text.split_at(fixed);
+    match path.strip_prefix(text) {
+        Some(rest) if wild.is_empty() => rest.is_empty(),
+        Some(rest) => {
+            gix::glob::wildmatch(wild.as_bstr(), rest.as_bstr(), wildmatch::Mode::NO_MATCH_SLASH_LITERAL)
+        }
+        None => false,
+    }
 }
 
 #[cfg(test)]

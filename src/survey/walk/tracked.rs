@@ -1,6 +1,5 @@
 //! A tracked file against its entry in the index: first by stat data, as git does, then by content.
 
-use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
 
@@ -14,8 +13,9 @@ use crate::git::convert::{Conversion, Converter};
 use crate::git::index::{Depth, Index};
 use crate::git::lfs::{self, Pointer};
 use crate::git::open::{Unreadable, chain};
+use crate::stop::Stop;
 use crate::survey::walk::Tree;
-use crate::survey::walk::handle::open_file;
+use crate::survey::walk::handle::{Stoppable, open_file};
 use crate::survey::walk::rules::Rules;
 
 /// The most bytes of one file that are read at once to convert them; git reads such files whole too.
@@ -43,32 +43,62 @@ enum Freshness {
     OtherSize,
 }
 
+/// What git has of a file: its path from the root of the repository, its mode, its blob.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored<'a> {
+    pub(super) path: &'a BStr,
+    pub(super) mode: Mode,
+    pub(super) id: ObjectId,
+}
+
 /// Compares the files of one directory.
 pub(super) struct Files<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) index: &'a Index,
-    pub(super) rules: &'a Rules,
-    pub(super) dir: BorrowedFd<'a>,
-    pub(super) depth: Depth,
+    tree: &'a Tree,
+    rules: &'a Rules,
+    dir: BorrowedFd<'a>,
+    stop: &'a Stop,
     converter: Option<Converter>,
     repo: Option<gix::Repository>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(
-        tree: &'a Tree,
-        index: &'a Index,
-        rules: &'a Rules,
-        dir: BorrowedFd<'a>,
-        depth: Depth,
-    ) -> Self {
-        Self { tree, index, rules, dir, depth, converter: None, repo: None }
+    pub(super) fn new(tree: &'a Tree, rules: &'a Rules, dir: BorrowedFd<'a>, stop: &'a Stop) -> Self {
+        Self { tree, rules, dir, stop, converter: None, repo: None }
     }
 
-    /// The file `name`, seen as `meta`, against the entry `at`, which is no gitlink.
-    pub(super) fn compare(&mut self, name: &BStr, meta: &Meta, at: usize) -> Result<Outcome, Unreadable> {
-        let entry = &self.index.entries()[at];
-        let link = entry.mode == Mode::SYMLINK;
+    /// The file `name`, seen as `meta`, against the entry `at` of `index`, which is no gitlink.
+    pub(super) fn compare(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        index: &Index,
+        at: usize,
+        depth: Depth,
+    ) -> Result<Outcome, Unreadable> {
+        let entry = &index.entries()[at];
+        let freshness = freshness(entry, meta, index.written(), depth);
+        let stored = Stored { path: index.path(at), mode: entry.mode, id: entry.id };
+        self.against(name, meta, stored, freshness)
+    }
+
+    /// The file `name`, seen as `meta`, against what git has `stored` of it; only content counts.
+    pub(super) fn compare_content(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        stored: Stored<'_>,
+    ) -> Result<Outcome, Unreadable> {
+        self.against(name, meta, stored, Freshness::Stale)
+    }
+
+    fn against(
+        &mut self,
+        name: &BStr,
+        meta: &Meta,
+        stored: Stored<'_>,
+        freshness: Freshness,
+    ) -> Result<Outcome, Unreadable> {
+        let link = stored.mode == Mode::SYMLINK;
         match meta.kind {
             Kind::File if !link => {}
             Kind::Symlink if link => {}
@@ -76,11 +106,11 @@ impl<'a> Files<'a> {
             _ => return Ok(Outcome::Modified),
         }
         // Git knows one bit of the mode: whether its owner may execute it.
-        let mode_differs = !link && (entry.mode == Mode::FILE_EXECUTABLE) != (meta.mode & 0o100 != 0);
-        let same = match freshness(entry, meta, self.index.written(), self.depth) {
+        let mode_differs = !link && (stored.mode == Mode::FILE_EXECUTABLE) != (meta.mode & 0o100 != 0);
+        let same = match freshness {
             Freshness::Fresh => Same::Yes,
-            _ if link => self.link_is(name, entry.id)?,
-            freshness => self.content(name, meta, at, freshness)?,
+            _ if link => self.link_is(name, stored.id)?,
+            freshness => self.content(name, meta, stored, freshness)?,
         };
         Ok(match same {
             Same::Yes if mode_differs => Outcome::ModeOnly,
@@ -98,16 +128,14 @@ impl<'a> Files<'a> {
         Ok(Same::of(actual == id))
     }
 
-    /// Whether git would store the file's content as the entry's blob.
+    /// Whether git would store the file's content as the blob that is stored.
     fn content(
         &mut self,
         name: &BStr,
         meta: &Meta,
-        at: usize,
+        Stored { path, id, .. }: Stored<'_>,
         freshness: Freshness,
     ) -> Result<Same, Unreadable> {
-        let id = self.index.entries()[at].id;
-        let path = self.index.path(at);
         match self.converter()?.conversion(path) {
             Conversion::Driver(driver) => self.filtered(name, meta, id, driver.as_ref()),
             _ if freshness == Freshness::OtherSize => Ok(Same::No),
@@ -167,10 +195,10 @@ impl<'a> Files<'a> {
         pointer.stands_for(file()?).map(Same::of).map_err(Unreadable::new)
     }
 
-    fn open(&self, name: &BStr, meta: &Meta) -> Result<File, Unreadable> {
+    fn open(&self, name: &BStr, meta: &Meta) -> Result<Stoppable<'a>, Unreadable> {
         let (file, opened) = open_file(self.dir, name).map_err(Unreadable::new)?;
         match opened.id == meta.id && opened.size == meta.size {
-            true => Ok(file),
+            true => Ok(Stoppable::new(file, self.stop)),
             false => Err(Unreadable::new("it changed while it was looked at")),
         }
     }
@@ -202,29 +230,28 @@ impl Same {
     }
 }
 
-/// The id of the blob with the content of `file`, which has `size` bytes.
-pub(super) fn hash_of(mut file: File, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
+/// The id of the blob with the content of `file`, which has `size` bytes. What is appended meanwhile is not read: it
+/// changes the fingerprint.
+fn hash_of(mut file: impl Read, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
     let mut hasher = gix::hash::hasher(kind);
     hasher.update(&gix::objs::encode::loose_header(gix::objs::Kind::Blob, size));
-    let mut buffer = vec![0; (size.saturating_add(1)).min(64 << 10) as usize];
-    let mut read = 0;
-    loop {
-        match file.read(&mut buffer).map_err(Unreadable::new)? {
-            0 => break,
+    let mut buffer = vec![0; size.min(64 << 10) as usize];
+    let mut left = size;
+    while left > 0 {
+        let part = left.min(buffer.len() as u64) as usize;
+        match file.read(&mut buffer[..part]).map_err(Unreadable::new)? {
+            0 => return Err(Unreadable::new("it became shorter while it was read")),
             n => {
-                read += n as u64;
+                left -= n as u64;
                 hasher.update(&buffer[..n]);
             }
         }
-    }
-    if read != size {
-        return Err(Unreadable::new("it changed while it was read"));
     }
     hasher.try_finalize().map_err(|e| Unreadable::new(chain(&e)))
 }
 
 /// All of `file`, which has `size` bytes.
-fn read(file: File, size: u64) -> Result<Vec<u8>, Unreadable> {
+fn read(file: impl Read, size: u64) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::with_capacity(size as usize + 1);
     file.take(size + 1).read_to_end(&mut bytes).map_err(Unreadable::new)?;
     match bytes.len() as u64 == size {

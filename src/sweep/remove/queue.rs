@@ -55,10 +55,12 @@ pub(super) fn empty(engine: &Engine<'_>, top: &Held, keep: &[u8], jobs: NonZeroU
         tasks.push(Task { parent: None, name: name.into() });
         ControlFlow::Continue(())
     })?;
+    // One directory at a time needs no help.
+    let helpers = jobs.get().min(tasks.len()).saturating_sub(1);
     let queue =
         Queue { engine, top, state: Mutex::new(State { tasks, ..State::default() }), wake: Condvar::new() };
     std::thread::scope(|scope| {
-        for _ in 1..jobs.get() {
+        for _ in 0..helpers {
             // Without a further thread those that run do its work.
             if std::thread::Builder::new().spawn_scoped(scope, || queue.work()).is_err() {
                 break;

@@ -3,6 +3,7 @@
 mod attacks;
 mod changes;
 mod faults;
+mod mounts;
 mod resuming;
 
 use std::num::NonZeroUsize;

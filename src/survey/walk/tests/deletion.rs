@@ -55,6 +55,22 @@ fn mounts_are_seen_and_not_entered() {
     });
 }
 
+#[test]
+fn a_read_only_mount_takes_no_change() {
+    if !is_root() {
+        return;
+    }
+    in_own_mounts(|| {
+        use rustix::mount::{MountFlags, UnmountFlags, mount_bind, mount_remount, unmount};
+        let f = Fixture::new(&[("a", "a\n")]);
+        mount_bind(f.path("wt"), f.path("wt")).unwrap();
+        mount_remount(f.path("wt"), MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
+        let held = f.walk().facts.undeletable.unwrap();
+        assert_eq!((held.path.to_string().as_str(), held.why), ("", UndeletableReason::ReadOnlyFileSystem));
+        unmount(f.path("wt"), UnmountFlags::DETACH).unwrap();
+    });
+}
+
 /// What an ordinary user is told: the walk runs on threads that gave up their capabilities.
 fn walked_as(uid: u32, f: &Fixture) -> crate::judge::tree_facts::TreeFacts {
     let become_user = move || {

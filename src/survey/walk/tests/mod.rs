@@ -3,6 +3,7 @@
 mod deletion;
 mod fixture;
 mod lfs;
+mod orphans;
 mod rules;
 mod submodules;
 

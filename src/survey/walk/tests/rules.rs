@@ -231,6 +231,51 @@ fn the_walk_stops_when_asked_or_when_it_knows_enough() {
 }
 
 #[test]
+fn special_files_hold_nobody_up() {
+    let fifo = |path: std::path::PathBuf| nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let f = Fixture::new(FILES);
+    for name in ["wt/.gitattributes", "wt/dir/.gitignore", "wt/target", "wt/dir/fifo"] {
+        fifo(f.path(name));
+    }
+    std::os::unix::net::UnixListener::bind(f.path("wt/socket")).unwrap();
+    symlink("loop", f.path("app/target")).unwrap();
+    f.walk().assert_clean();
+    std::fs::remove_file(f.path("wt/file.txt")).unwrap();
+    fifo(f.path("wt/file.txt"));
+    std::fs::remove_file(f.path("wt/.gitignore")).unwrap();
+    symlink("/dev/zero", f.path("wt/.gitignore")).unwrap();
+    let seen = f.walk();
+    assert_eq!(paths(&seen.facts.modified), [".gitignore", "file.txt"]);
+    f.write("wt/dir/sub/.gitignore", vec![b'#'; 5 << 20]);
+    assert!(f.walk().facts.unreadable[0].1.contains("more than"));
+}
+
+#[test]
+fn rules_that_sparse_checkout_left_out_still_hold() {
+    let f = Fixture::new(&[("in/a", "a\n"), ("out/.gitignore", "*.tmp\n"), ("out/b", "b\n")]);
+    f.git(&["sparse-checkout", "set", "--cone", "in"]);
+    f.write("wt/out/x.tmp", "");
+    assert_eq!(f.walk().of(Finding::Ignored), ["out/x.tmp"]);
+}
+
+#[test]
+fn a_directory_in_place_of_a_rule_file_says_nothing() {
+    let f = Fixture::new(&[(".gitignore", "*.tmp\n"), (".gitattributes", "* text\n"), ("a", "a\n")]);
+    f.git(&["update-index", "--skip-worktree", ".gitignore"]);
+    for name in ["wt/.gitignore", "wt/.gitattributes"] {
+        std::fs::remove_file(f.path(name)).unwrap();
+    }
+    f.write("wt/x.tmp", "");
+    assert_eq!(f.walk().of(Finding::Ignored), ["x.tmp"], "it is read from the index");
+    for name in ["wt/.gitignore", "wt/.gitattributes"] {
+        std::fs::create_dir(f.path(name)).unwrap();
+    }
+    let seen = f.walk();
+    assert_eq!(paths(&seen.facts.untracked), ["x.tmp"]);
+    assert_eq!(paths(&seen.facts.hidden), [".gitignore"]);
+}
+
+#[test]
 fn deep_trees_and_long_names_are_walked() {
     let f = Fixture::new(FILES);
     let name = "n".repeat(255);

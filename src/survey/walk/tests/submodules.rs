@@ -156,6 +156,18 @@ fn an_empty_place_is_fine_and_plain_files_in_it_are_nobodys() {
 }
 
 #[test]
+fn an_ignored_place_hides_nothing() {
+    let f = with_submodule();
+    f.write("app/.git/info/exclude", "lib\n");
+    f.walk().assert_clean();
+    f.write("wt/lib/new", "");
+    assert!(matches!(state(&f), SubmoduleState::Changed(_)));
+    std::fs::remove_dir_all(f.path("wt/lib")).unwrap();
+    f.write("wt/lib/new", "");
+    assert_eq!(paths(&f.walk().facts.untracked), ["lib/new"]);
+}
+
+#[test]
 fn a_repository_in_place_and_one_inside_another_are_read() {
     let f = with_submodule();
     let inner = f.path("sub");
