@@ -280,10 +280,10 @@ fn windows_paths_are_the_maps_alone() {
     let gitdir = recorded.replace("\\\\", "\\") + "/.git\n";
     scene.entry("app/.git", "x", "ignored").file("app/.git/worktrees/x/gitdir", gitdir);
     scene.checkout("app/.worktrees/x", pointer);
-    let at = Some("app/.worktrees/x");
-    scene.plain().assert_held(&scene, "app", "x", Code::OutsideVantage, at);
+    let at = "app/.worktrees/x";
+    scene.plain().assert_held(&scene, "app", "x", Code::OutsideVantage, Some(at));
     let map = scene.map("C:\\Users\\me", "");
-    scene.survey(|_| vec![map.clone()]).assert_joined(&scene, "app", "x", at.unwrap(), Map);
+    scene.survey(|_| vec![map.clone()]).assert_joined(&scene, "app", "x", at, Map);
     scene.remove("app/.worktrees/x");
     scene.plain().assert_held(&scene, "app", "x", Code::OutsideVantage, None);
 }
