@@ -6,6 +6,7 @@
 mod compare;
 mod git;
 mod patterns;
+mod pool;
 mod random;
 mod state;
 
