@@ -76,7 +76,8 @@ impl Session {
     pub fn begin(invocation: &Invocation, subjects: &[PathBuf]) -> Result<Self, SessionError> {
         let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
         let settings = resolved.settings;
-        let roots = roots(&settings, &invocation.cwd, subjects)?;
+        let mut warnings = resolved.warnings;
+        let roots = roots(&settings, &invocation.cwd, subjects, &mut warnings)?;
         let choice = match &settings.engines.value {
             Engines::Auto => EngineChoice::Auto,
             Engines::None => EngineChoice::None,
@@ -90,7 +91,7 @@ impl Session {
             Some(limit) => Stop::at(Instant::now() + limit.value),
             None => Stop::never(),
         };
-        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings: resolved.warnings })
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
@@ -247,14 +248,21 @@ fn leftovers(terrain: &Terrain, clones: &[SurveyedClone], state: Option<&StateDi
 
 /// The roots of a run: those that were typed, else around the clones of `subjects`, else around the clone that the
 /// current directory is in, else the configured ones. All that any layer names are evidence against ambiguity.
-fn roots(settings: &Settings, cwd: &Path, subjects: &[PathBuf]) -> Result<Vec<Root>, SessionError> {
+fn roots(
+    settings: &Settings,
+    cwd: &Path,
+    subjects: &[PathBuf],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Root>, SessionError> {
     let mut roots = Vec::new();
     for typed in &settings.roots.typed {
         roots.push(Root { path: resolved(&typed.value)?, scope: Scope::All, depth: None });
     }
     if roots.is_empty() {
-        for subject in subjects {
-            roots.extend(around(subject)?);
+        for root in subjects.iter().map(|s| around(s)).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
         }
     }
     if roots.is_empty() {
@@ -262,7 +270,10 @@ fn roots(settings: &Settings, cwd: &Path, subjects: &[PathBuf]) -> Result<Vec<Ro
     }
     if roots.is_empty() {
         for configured in &settings.roots.configured {
-            roots.push(Root { path: resolved(&configured.value)?, scope: Scope::All, depth: None });
+            match resolved(&configured.value) {
+                Ok(path) => roots.push(Root { path, scope: Scope::All, depth: None }),
+                Err(error) => warnings.push(format!("a configured root is not looked into: {error}")),
+            }
         }
     }
     if roots.is_empty() {
@@ -314,7 +325,9 @@ fn around(path: &Path) -> Result<Vec<Root>, SessionError> {
                 // The pointer is of another vantage: the clone is above the checkout, or beside it.
                 None => match enclosing_clone(&beside).map_err(|e| fail(&e))? {
                     Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
-                    _ => Ok(vec![around_checkout(Scope::All)]),
+                    // A worktree within a worktree: whatever holds that one holds this one.
+                    Some(EnclosingClone::Checkout { dir, .. }) => around(dir.as_path()),
+                    None => Ok(vec![around_checkout(Scope::All)]),
                 },
             }
         }
