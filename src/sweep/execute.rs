@@ -11,6 +11,7 @@ use bstr::ByteSlice;
 use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, lstat};
+use crate::git::layout;
 use crate::git::registration::Pointer;
 use crate::judge::reason::Code;
 use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
@@ -100,7 +101,8 @@ impl Sweeper<'_> {
         }
         let mut above = held.path.parent();
         while let Some(path) = above {
-            if lstat(&path).is_ok_and(|meta| meta.id == clone.common_id) {
+            let is_common = lstat(&path).is_ok_and(|meta| meta.id == clone.common_id);
+            if is_common && !layout::may_hold(&path, &held.path) {
                 let note = format!("it lies in the common directory {path}");
                 return Err(Halt::skipped(note).because(Code::Protected));
             }
