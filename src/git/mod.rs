@@ -15,3 +15,4 @@ pub mod registration;
 pub mod submodule;
 #[cfg(test)]
 mod testing;
+pub mod tree;
