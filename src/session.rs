@@ -108,7 +108,7 @@ impl Session {
 
     /// Looks for clones beneath the roots; engines and processes are not asked.
     pub fn field(&self) -> Field {
-        discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop)
+        discover(&self.roots, &self.stop)
     }
 
     /// What the questions of this run are asked with.
@@ -303,7 +303,13 @@ fn around(path: &Path) -> Result<Vec<Root>, SessionError> {
                     let own_dir =
                         matches!(common.file_name().map(|n| n.as_bytes()), Some(b".git" | b".bare"));
                     let clone = if own_dir { common.parent().unwrap_or(common) } else { common };
-                    Ok(vec![holding(clone), around_checkout(Scope::Evidence)])
+                    let holding = holding(clone);
+                    // A root of its own only where that one does not reach: what contains a root can't be reclaimed.
+                    let within = beside.is_beneath_or_at(&holding.path);
+                    Ok(match within {
+                        true => vec![holding],
+                        false => vec![holding, around_checkout(Scope::Evidence)],
+                    })
                 }
                 // The pointer is of another vantage: the clone is above the checkout, or beside it.
                 None => match enclosing_clone(&beside).map_err(|e| fail(&e))? {

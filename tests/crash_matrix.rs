@@ -3,6 +3,8 @@
 //!
 //! A run of all tests takes a sample of it. `scripts/test --faults` runs the whole and prints it as a table.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
 #![cfg(target_arch = "x86_64")]
 
 mod common;

@@ -1,5 +1,11 @@
 //! `treesweep log` tells what was removed, and drops what is old, where it is told to and nowhere else.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,8 @@
 //! `treesweep restore` brings back what was committed, where it was, so that whoever made the worktree can use it again.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

@@ -24,8 +24,8 @@ use crate::stop::Stop;
 
 /// Larger blobs are not merged: then the content has not landed, as far as we can tell.
 const MERGE_LIMIT: usize = 8 << 20;
-/// Deeper trees are not followed: no path that git can check out has as many components.
-const DEEPEST: usize = 1024;
+/// Trees with longer paths are not followed: nobody can check them out (`PATH_MAX`).
+const LONGEST: usize = 4096;
 /// More trees than these are not compared: forged ones can hold themselves, several times.
 const MOST_TREES: usize = 1_000_000;
 
@@ -44,13 +44,22 @@ pub fn has_landed(
     if base == tip {
         return Ok(false);
     }
-    let mut merge = Merge { objects, stop, trunk, trees: 0, removed: Vec::new(), path: BString::default() };
+    let mut merge = Merge { objects, stop, trunk, trees: 0, pending: Vec::new() };
     let trees = [Some(base), Some(tip), Some(trunk)];
-    Ok(merge.trees(trees)? && !(merge.removed_by_both() && merge.has_moved(trees)?))
+    Ok(merge.lands(trees)? && !merge.has_moved(trees)?)
 }
 
 /// What a tree has at one name.
 type Entry = Option<(EntryMode, ObjectId)>;
+
+/// Base, tip and trunk.
+type Three<T> = [T; 3];
+
+/// Three trees at the same path; `None` is an absent one.
+struct Place {
+    path: BString,
+    trees: Three<Option<ObjectId>>,
+}
 
 struct Merge<'a> {
     objects: Objects<'a>,
@@ -58,41 +67,31 @@ struct Merge<'a> {
     trunk: ObjectId,
     /// How many were read.
     trees: usize,
-    /// What the tip and the trunk both lack of the base.
-    removed: Vec<(EntryMode, ObjectId)>,
-    /// Where the comparison is.
-    path: BString,
+    /// Where there is more to compare: no tree is so deep that it could overflow a stack.
+    pending: Vec<Place>,
 }
 
-/// Base, tip and trunk.
-type Three<T> = [T; 3];
-
 impl Merge<'_> {
-    /// Three trees at the same place; `None` is an absent one.
-    fn trees(&mut self, trees: Three<Option<ObjectId>>) -> Result<bool, Unreadable> {
-        let [base, tip, trunk] = self.entries(trees)?;
-        let names: BTreeSet<&BString> = base.keys().chain(tip.keys()).collect();
-        for name in names {
-            let at = |entries: &Entries| entries.get(name).copied();
-            let here = self.enter(name.as_bstr())?;
-            let lands = self.entry([at(&base), at(&tip), at(&trunk)])?;
-            self.path.truncate(here);
-            if !lands {
-                return Ok(false);
+    /// Whether the merge of the trees gives the trunk's.
+    fn lands(&mut self, trees: Three<Option<ObjectId>>) -> Result<bool, Unreadable> {
+        self.pending = vec![Place { path: BString::default(), trees }];
+        while let Some(place) = self.pending.pop() {
+            let [base, tip, trunk] = self.entries(place.trees)?;
+            let names: BTreeSet<&BString> = base.keys().chain(tip.keys()).collect();
+            for name in names {
+                let at = |entries: &Entries| entries.get(name).copied();
+                let path = self.below(&place.path, name.as_bstr())?;
+                if !self.entry(path, [at(&base), at(&tip), at(&trunk)])? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
     }
 
-    /// Whether the merge of one entry gives the trunk's.
-    fn entry(&mut self, [base, tip, trunk]: Three<Entry>) -> Result<bool, Unreadable> {
-        if tip == trunk {
-            if tip.is_none() {
-                self.removed.extend(base);
-            }
-            return Ok(true);
-        }
-        if tip == base {
+    /// Whether the merge of one entry gives the trunk's, as far as what lies below it does.
+    fn entry(&mut self, path: BString, [base, tip, trunk]: Three<Entry>) -> Result<bool, Unreadable> {
+        if tip == trunk || tip == base {
             return Ok(true);
         }
         // The trunk did not take the change, or has something where the tip removed something: if that was a directory,
@@ -100,19 +99,21 @@ impl Merge<'_> {
         if trunk == base || tip.is_none() {
             return Ok(false);
         }
-        let tree = |entry: Entry| entry.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
-        match [base, tip, trunk].iter().flatten().filter(|(mode, _)| mode.is_tree()).count() {
-            0 => self.files([base, tip, trunk]),
-            // What lies below it decides; a file in the place of a directory conflicts.
-            trees if trees == [base, tip, trunk].iter().flatten().count() => {
-                self.trees([tree(base), tree(tip), tree(trunk)])
-            }
-            _ => Ok(false),
+        let sides = [base, tip, trunk];
+        let trees = sides.iter().flatten().filter(|(mode, _)| mode.is_tree()).count();
+        if trees == 0 {
+            return self.files(path.as_bstr(), sides);
         }
+        // A file in the place of a directory conflicts.
+        let all = trees == sides.iter().flatten().count();
+        if all {
+            self.pending.push(Place { path, trees: sides.map(tree) });
+        }
+        Ok(all)
     }
 
     /// All three differ: only a clean merge of text that gives the trunk's bytes will do.
-    fn files(&self, entries: Three<Entry>) -> Result<bool, Unreadable> {
+    fn files(&self, path: &BStr, entries: Three<Entry>) -> Result<bool, Unreadable> {
         let [Some((base_mode, base)), Some((tip_mode, tip)), Some((trunk_mode, trunk))] = entries else {
             return Ok(false);
         };
@@ -139,79 +140,50 @@ impl Merge<'_> {
         // Which changes meet depends on how lines are matched, and git's ways are not quite ours: all have to agree.
         let algorithms = [gix::diff::blob::Algorithm::Histogram, gix::diff::blob::Algorithm::Myers];
         Ok(algorithms.into_iter().all(|algorithm| merges_to_trunk(algorithm, &base, &tip, &trunk))
-            && attributes::merges_as_text(self.objects, self.trunk, self.path.as_bstr())?)
+            && attributes::merges_as_text(self.objects, self.trunk, path)?)
     }
 
-    fn removed_by_both(&self) -> bool {
-        !self.removed.is_empty()
-    }
-
-    /// Whether the trunk has moved, not removed, one of the files that the tip removed: for git that is a conflict.
-    fn has_moved(&mut self, trees: Three<Option<ObjectId>>) -> Result<bool, Unreadable> {
-        let mut sources = Vec::new();
-        for entry in std::mem::take(&mut self.removed) {
-            self.files_below(entry, &mut sources)?;
+    /// Whether the trunk has moved, not removed, one of the files that the tip removed: for git that is a conflict. To be
+    /// asked only of what lands.
+    fn has_moved(&mut self, [base, tip, trunk]: Three<Option<ObjectId>>) -> Result<bool, Unreadable> {
+        let removed = self.only_in_first([base, tip, None])?;
+        if removed.is_empty() {
+            return Ok(false);
         }
-        let mut added = Vec::new();
-        self.added_by_trunk(trees, &mut added)?;
-        renames::any_similar(self.objects, &sources, &added, self.stop)
+        let added = self.only_in_first([trunk, base, tip])?;
+        renames::any_similar(self.objects, &removed, &added, self.stop)
     }
 
-    /// The files that `entry` is or has below it.
-    fn files_below(
-        &mut self,
-        entry: (EntryMode, ObjectId),
-        files: &mut Vec<ObjectId>,
-    ) -> Result<(), Unreadable> {
-        let mut pending = vec![entry];
-        while let Some((mode, id)) = pending.pop() {
-            if mode.is_tree() {
-                let [entries, ..] = self.entries([Some(id), None, None])?;
-                pending.extend(entries.into_values());
-            } else if !mode.is_commit() {
-                files.push(id);
-            }
-        }
-        Ok(())
-    }
-
-    /// Files of the trunk that neither the base nor the tip has.
-    fn added_by_trunk(
-        &mut self,
-        trees: Three<Option<ObjectId>>,
-        added: &mut Vec<ObjectId>,
-    ) -> Result<(), Unreadable> {
-        let [base, tip, trunk] = self.entries(trees)?;
-        let tree = |entry: Entry| entry.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
-        for (name, entry) in trunk {
-            let (in_base, in_tip) = (base.get(&name).copied(), tip.get(&name).copied());
-            if in_base == Some(entry) || in_tip == Some(entry) {
-                continue;
-            }
-            let here = self.enter(name.as_bstr())?;
-            match entry {
-                (mode, id) if mode.is_tree() => {
-                    self.added_by_trunk([tree(in_base), tree(in_tip), Some(id)], added)?;
+    /// The files of the first tree at whose paths the second has nothing and the third nothing that is equal.
+    fn only_in_first(&mut self, trees: Three<Option<ObjectId>>) -> Result<Vec<ObjectId>, Unreadable> {
+        let mut found = Vec::new();
+        let mut pending = vec![Place { path: BString::default(), trees }];
+        while let Some(place) = pending.pop() {
+            let [first, second, third] = self.entries(place.trees)?;
+            for (name, entry) in first {
+                let others = [second.get(&name).copied(), third.get(&name).copied()];
+                let (mode, id) = entry;
+                if others.contains(&Some(entry)) || mode.is_commit() {
+                    continue;
                 }
-                (mode, id) if in_base.is_none() && !mode.is_commit() => added.push(id),
-                _ => {}
+                if mode.is_tree() {
+                    let path = self.below(&place.path, name.as_bstr())?;
+                    pending.push(Place { path, trees: [Some(id), tree(others[0]), tree(others[1])] });
+                } else if others[0].is_none() {
+                    found.push(id);
+                }
             }
-            self.path.truncate(here);
         }
-        Ok(())
+        Ok(found)
     }
 
-    /// Goes on to `name`; what the path was before is its first so many bytes.
-    fn enter(&mut self, name: &BStr) -> Result<usize, Unreadable> {
-        let here = self.path.len();
-        if here > 0 {
-            self.path.push(b'/');
+    fn below(&self, path: &BString, name: &BStr) -> Result<BString, Unreadable> {
+        let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+        let path = BString::from([path.as_slice(), slash, name.as_bytes()].concat());
+        match path.len() > LONGEST {
+            true => Err(Unreadable(format!("tree {}: it is deeper than any checkout", self.trunk))),
+            false => Ok(path),
         }
-        self.path.extend_from_slice(name);
-        if self.path.iter().filter(|b| **b == b'/').count() > DEEPEST {
-            return Err(Unreadable(format!("tree {}: it is deeper than {DEEPEST} levels", self.trunk)));
-        }
-        Ok(here)
     }
 
     fn entries(&mut self, trees: Three<Option<ObjectId>>) -> Result<Three<Entries>, Unreadable> {
@@ -223,6 +195,10 @@ impl Merge<'_> {
         let [base, tip, trunk] = trees;
         Ok([read(base)?, read(tip)?, read(trunk)?])
     }
+}
+
+fn tree(entry: Entry) -> Option<ObjectId> {
+    entry.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id)
 }
 
 fn merges_to_trunk(algorithm: gix::diff::blob::Algorithm, base: &[u8], tip: &[u8], trunk: &[u8]) -> bool {

@@ -6,6 +6,7 @@ pub mod head;
 pub mod history;
 pub mod index;
 pub mod kinds;
+pub mod layout;
 pub mod lfs;
 pub mod objects;
 pub mod open;
@@ -14,5 +15,5 @@ pub mod refs;
 pub mod registration;
 pub mod submodule;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod tree;

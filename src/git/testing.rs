@@ -24,13 +24,39 @@ pub struct Made<'a> {
     pub parents: &'a [&'a str],
     /// Committer's and author's time.
     pub date: i64,
-    /// Files that differ from the first parent's; `None` deletes.
-    pub files: &'a [(&'a str, Option<&'a str>)],
+    /// Files that differ from the first parent's.
+    pub files: &'a [(&'a str, File<'a>)],
+}
+
+/// What a commit makes of a file.
+#[derive(Clone, Copy, Debug)]
+pub enum File<'a> {
+    Text(&'a str),
+    Executable(&'a str),
+    Link(&'a str),
+    /// A submodule's commit, in hexadecimal digits.
+    Module(&'a str),
+    Gone,
 }
 
 /// A commit without a change of its own.
 pub fn made<'a>(name: &'a str, parents: &'a [&'a str], date: i64) -> Made<'a> {
     Made { name, parents, date, files: &[] }
+}
+
+impl File<'_> {
+    /// For `git fast-import`.
+    fn as_command(self, path: &str) -> String {
+        let inline =
+            |mode: &str, text: &str| format!("M {mode} inline \"{path}\"\ndata {}\n{text}\n", text.len());
+        match self {
+            File::Text(text) => inline("100644", text),
+            File::Executable(text) => inline("100755", text),
+            File::Link(text) => inline("120000", text),
+            File::Module(commit) => format!("M 160000 {commit} \"{path}\"\n"),
+            File::Gone => format!("D \"{path}\"\n"),
+        }
+    }
 }
 
 impl Repo {
@@ -147,13 +173,8 @@ impl Repo {
                 let how = if at == 0 { "from" } else { "merge" };
                 stream.extend(format!("{how} :{}\n", mark(parent)).into_bytes());
             }
-            for (file, text) in commit.files {
-                match text {
-                    Some(text) => stream.extend(
-                        format!("M 100644 inline {file}\ndata {}\n{text}\n", text.len()).into_bytes(),
-                    ),
-                    None => stream.extend(format!("D {file}\n").into_bytes()),
-                }
+            for (path, file) in commit.files {
+                stream.extend(file.as_command(path).into_bytes());
             }
             stream.push(b'\n');
         }

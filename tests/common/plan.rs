@@ -71,6 +71,11 @@ impl Document {
         found.next().unwrap_or_else(|| panic!("no outcome of {name} in {:#}", self.0))
     }
 
+    /// The same, where there may be none.
+    pub fn outcome_of(&self, name: &str) -> Option<&Value> {
+        self.outcomes().iter().find(|o| o["name"] == name)
+    }
+
     /// Names in the order in which they were removed.
     pub fn removed(&self) -> Vec<&str> {
         let done = self.outcomes().iter().filter(|o| o["result"] == "removed");

@@ -33,6 +33,8 @@ pub struct Call {
     pub to: Option<PathBuf>,
     /// `unlinkat` of a directory.
     pub directory: bool,
+    /// The program, whose namespaces a test may want to enter.
+    pub pid: i32,
 }
 
 impl Call {
@@ -184,7 +186,11 @@ impl Tracer {
         let pid = i32::try_from(child.id()).expect("a process id");
         let status = wait(pid).expect("the program stops when it is loaded").1;
         assert!(libc::WIFSTOPPED(status), "the program did not start: {status:x}");
-        let options = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACESECCOMP;
+        // A command may lead to the program by way of another one, as `unshare` does.
+        let options = libc::PTRACE_O_EXITKILL
+            | libc::PTRACE_O_TRACEEXEC
+            | libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACESECCOMP;
         request(libc::PTRACE_SETOPTIONS, pid, options as usize).expect("options of the trace");
         request(libc::PTRACE_CONT, pid, 0).expect("the program goes on");
         Self { pid, landlock, sweeping: None, output, calls: Vec::new(), elsewhere: Vec::new() }
@@ -247,7 +253,7 @@ impl Tracer {
             let directory = *name == "rmdir" || *name == "unlinkat" && arguments[2] != 0;
             let sweeping = self.sweeping == Some(tid);
             let list = if sweeping { &mut self.calls } else { &mut self.elsewhere };
-            let call = Call { number: list.len() + 1, name, path, to, directory };
+            let call = Call { number: list.len() + 1, name, path, to, directory, pid: self.pid };
             list.push(call.clone());
             if sweeping {
                 act = decide(&call);

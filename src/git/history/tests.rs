@@ -78,8 +78,8 @@ fn commits_of_one_second_are_told_apart() {
     let ids = repo.history(&chain);
     let tips: Vec<(&str, ObjectId)> = ["0", "1", "299", "300", "598"].iter().map(|n| (*n, ids[*n])).collect();
     let painted = painted(&repo.open(), &[ids["599"]], &tips);
-    for at in 0..tips.len() {
-        assert_eq!(painted.standing(at), Standing::InTrunk(0), "{}", tips[at].0);
+    for (at, (name, _)) in tips.iter().enumerate() {
+        assert_eq!(painted.standing(at), Standing::InTrunk(0), "{name}");
     }
 }
 

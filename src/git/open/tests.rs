@@ -149,3 +149,27 @@ fn nothing_of_the_environment_or_of_includes_is_read() {
     assert!(opened.config_snapshot().string("some.key").is_none());
     assert_eq!(opened.git_dir_trust(), gix::sec::Trust::Reduced);
 }
+
+#[test]
+fn a_missing_object_of_a_partial_clone_is_not_fetched() {
+    let repo = Repo::new();
+    let ids = repo.history(&[made("a", &[], 1), made("b", &["a"], 2)]);
+    let marker = repo.root().join("FETCHED");
+    let fetch = format!("ext::touch {}", marker.display());
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", fetch.as_str()),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.partialCloneFilter", "tree:0"),
+        ("protocol.ext.allow", "always"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    let hex = ids["a"].to_string();
+    std::fs::remove_file(repo.git_dir().join("objects").join(&hex[..2]).join(&hex[2..])).unwrap();
+    assert!(repo.open().find_object(ids["a"]).is_err());
+    assert!(!marker.exists());
+    repo.try_git(&["cat-file", "-p", &hex]);
+    assert!(marker.exists(), "git would have fetched it");
+}
