@@ -3,6 +3,9 @@
 // Tests make their states as they need them.
 #![allow(clippy::disallowed_methods)]
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

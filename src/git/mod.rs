@@ -16,3 +16,4 @@ pub mod registration;
 pub mod submodule;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod tree;
