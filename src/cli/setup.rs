@@ -15,6 +15,7 @@ use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::survey::eyes::CloneEyes;
+use crate::survey::placement::Ground;
 use crate::survey::run::{clone_places, known_checkouts};
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
@@ -56,8 +57,12 @@ pub fn run(invocation: &Invocation, setup: &Setup, output: &mut Output) -> Resul
     let (world, terrain) = session.see()?;
     let (chosen, mut exit) = choose(&terrain, setup, output);
     let mut enrolled = Vec::new();
+    // Made once: with many clones it is the costliest part.
+    let sides = terrain.sides();
+    let joins = terrain.joins(&sides);
+    let ground = terrain.ground(&sides, &joins);
     for (c, r) in chosen {
-        match one(&session, &state, &world, &terrain, c, r) {
+        match one(&session, &state, &world, &terrain, &ground, c, r) {
             Ok(row) => enrolled.push(row),
             Err(why) => exit = exit.and(output.complain(&why, Exit::Failed)),
         }
@@ -127,17 +132,18 @@ fn one(
     state: &StateDir,
     world: &crate::engine::world::World,
     terrain: &Terrain,
+    ground: &Ground<'_>,
     c: usize,
     r: usize,
 ) -> Result<Enrolled, String> {
     let site = &terrain.field.clones[c];
-    let registration = &terrain.sides()[c].registrations[r];
+    let registration = &ground.sides[c].registrations[r];
     let name = &registration.name;
-    let path = joined(terrain, c, r).map_err(|why| format!("{name} can't be enrolled: {why}"))?;
+    let path = joined(ground, c, r).map_err(|why| format!("{name} can't be enrolled: {why}"))?;
     let common = Dir::open(site.common_path()).map_err(|e| format!("{}: {e}", site.common_path()))?;
     let _lock = CloneLock::acquire(&common, PATIENCE, &Stop::never()).map_err(|e| e.to_string())?;
     enrol(state, site, registration, &path).map_err(|e| format!("{name} could not be enrolled: {e}"))?;
-    let ownership = ownership_now(session, state, world, terrain, c, r);
+    let ownership = ownership_now(session, state, world, terrain, ground, c, r);
     Ok(Enrolled {
         name: Name::of(Some(name.as_bstr())),
         path: LocalPlace::of(Some(path.as_bstr())),
@@ -147,10 +153,8 @@ fn one(
 }
 
 /// Only a registration and a checkout that name each other are enrolled.
-fn joined(terrain: &Terrain, c: usize, r: usize) -> Result<LocalPath, String> {
-    let sides = terrain.sides();
-    let joins = terrain.joins(&sides);
-    match terrain.ground(&sides, &joins).place(c, r) {
+fn joined(ground: &Ground<'_>, c: usize, r: usize) -> Result<LocalPath, String> {
+    match ground.place(c, r) {
         Placement::Joined { path, .. } => Ok(path),
         Placement::Absent { expected, .. } => Err(format!("{expected} is not there")),
         Placement::Held { reasons, .. } => {
@@ -166,17 +170,15 @@ fn ownership_now(
     state: &StateDir,
     world: &crate::engine::world::World,
     terrain: &Terrain,
+    ground: &Ground<'_>,
     c: usize,
     r: usize,
 ) -> Ownership {
     let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
     let inquiry = session.inquiry(world, Some(state), &policy, &known, &clones);
-    let sides = terrain.sides();
-    let joins = terrain.joins(&sides);
-    let ground = terrain.ground(&sides, &joins);
     let trunk = session.settings.trunk.as_ref().map(|t| t.value.to_string());
-    let eyes = CloneEyes::open(sides[c].site, trunk.as_deref()).ok();
-    Standings::new(&ground, c, eyes.as_ref(), &inquiry).of_registration(r).ownership
+    let eyes = CloneEyes::open(ground.sides[c].site, trunk.as_deref()).ok();
+    Standings::new(ground, c, eyes.as_ref(), &inquiry).of_registration(r).ownership
 }
 
 fn sentence(row: &Enrolled) -> String {
