@@ -158,6 +158,10 @@ impl Walk<'_> {
     fn dot_git(&mut self, root: &Root, at: &Path, kind: std::fs::FileType) {
         let Some(at) = LocalPath::new(at) else { return };
         if kind.is_dir() {
+            if !is_git_dir(&at.as_path().join(".git")) {
+                let why = "git would not take it for a repository, or its parts are links";
+                self.field.warnings.push(format!("{at}/.git: {why}: what belongs to it is not known"));
+            }
             self.clone(root, &at, at.as_path().join(".git"), Some(at.clone()));
             self.module_clones(root, &at.as_path().join(".git/modules"));
         } else if kind.is_symlink() {

@@ -167,6 +167,7 @@ impl Work<'_> {
     /// Everything before the first deletion.
     fn prepare(&mut self, warrant: &Warrant) -> Result<(), Stage> {
         self.write_down(warrant).map_err(Stage::Nothing)?;
+        self.has_a_way_for_the_entry().map_err(Stage::Nothing)?;
         let Some(checkout) = warrant.checkout() else {
             return self.check_entry().map_err(|why| Stage::Nothing(Halt::skipped(why)));
         };
@@ -179,6 +180,21 @@ impl Work<'_> {
         match self.open.advance(self.clone.state(), step) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.put_back(step, Halt::failed(format!("journal: {error}")))),
+        }
+    }
+
+    /// Where the entry will be moved is a real directory: found out late, the checkout would be gone and the entry not.
+    fn has_a_way_for_the_entry(&self) -> Result<(), Halt> {
+        let Some(name) = self.entry_name()? else { return Ok(()) };
+        let Some(place) = self.entry_place(&name) else { return Ok(()) };
+        match place.trash() {
+            Ok(_) => Ok(()),
+            // It is deleted where it is then.
+            Err(Refused::Io(error)) if act::is_full(&error) => Ok(()),
+            Err(refused @ Refused::Io(_)) => Err(Halt::failed(format!("treesweep/trash: {refused}"))),
+            Err(refused) => {
+                Err(Halt::skipped(format!("treesweep/trash: {refused}")).because(Code::PathEscapes))
+            }
         }
     }
 
