@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use bstr::BString;
 
 use crate::beneath;
+use crate::git::open::Unreadable;
 use crate::git::registration::Registration;
 use crate::survey::discover::{CloneSite, Sighting};
 use crate::vantage::paths::{FileId, LocalPath, RecordedPath};
@@ -18,6 +19,8 @@ use crate::vantage::translate::{Evidence, Place, TranslationKind, Translator, in
 pub struct JoinSide<'a> {
     pub site: &'a CloneSite,
     pub registrations: &'a [Registration],
+    /// Why there are none, where they could not be read.
+    pub unread: Option<&'a Unreadable>,
     pub translators: &'a [Translator],
     /// Inference is allowed: not inside a dev container, where only the own vantage is judged.
     pub infers: bool,

@@ -9,8 +9,10 @@ use crate::judge::ownership::{MarkerFact, OwnershipInput, ownership};
 use crate::judge::reason::{Code, Reason};
 use crate::state_dir::CloneState;
 use crate::survey::absence::file_system_of;
+use crate::survey::discover::Sighting;
 use crate::survey::examine::{Inquiry, branch_of};
 use crate::survey::eyes::CloneEyes;
+use crate::survey::join::JoinSide;
 use crate::survey::placement::Ground;
 use crate::sweep::marker::{self, Marker, MarkerState};
 use crate::sweep::trash;
@@ -94,6 +96,8 @@ impl<'a> Standings<'a> {
                     let why =
                         format!("it names the entry {}, which answers for another directory", escape(&name));
                     held(Code::LinksDisagree, why)
+                } else if let Some(why) = self.may_be_registered(checkout) {
+                    held(Code::Unreadable, why)
                 } else if foreign && !self.ground.sides[self.c].infers {
                     held(Code::OutsideVantage, format!("it names {}", checkout.pointer.target))
                 } else {
@@ -114,6 +118,21 @@ impl<'a> Standings<'a> {
         };
         let subject = Subject::Orphan { name, path: checkout.path.clone(), seen };
         Facts::new(subject, standing)
+    }
+
+    /// Its registration is not seen to be gone: those of its clone, or of one that it might be of, can't be read.
+    fn may_be_registered(&self, checkout: &Sighting) -> Option<String> {
+        let own = &self.ground.sides[self.c];
+        let leads_home = checkout.pointer.target.is_absolute()
+            && LocalPath::new(checkout.pointer.target.as_bstr().to_path_lossy())
+                .is_some_and(|p| p.is_beneath_or_at(own.site.common_path()));
+        let unread = |side: &&JoinSide<'_>| {
+            side.unread.is_some() && (!leads_home || side.site.common_id == own.site.common_id)
+        };
+        let side = self.ground.sides.iter().find(unread)?;
+        let why =
+            side.unread.map(|why| format!("the registrations of {} can't be read: {why}", side.site.dir));
+        why
     }
 
     /// Trash at `path` that no journal of ours knows. A removal deletes the `.git` file last, so that what is left of a

@@ -68,6 +68,7 @@ impl Terrain {
             .map(|(site, (registrations, translators))| JoinSide {
                 site,
                 registrations: registrations.as_ref().map_or(&[], Vec::as_slice),
+                unread: registrations.as_ref().err(),
                 translators,
                 infers: self.infers,
             })
