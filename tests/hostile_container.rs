@@ -74,7 +74,7 @@ const LINKS: &[Attack] = &[
     ("dotgit-link", "rm $tree/.git; ln -s $canary/file $tree/.git", Keeps("broken-link")),
     ("entry-link", "mv $entry .git/x; ln -s ../x $entry", Keeps("unreadable")),
     ("entry-link-outside", "ln -s $canary/entry .git/worktrees/evil", GoesWithoutBranch("worktree evil")),
-    ("worktrees-link", "mv .git/worktrees .git/x; ln -s x .git/worktrees", Keeps("ambiguous")),
+    ("worktrees-link", "mv .git/worktrees .git/x; ln -s x .git/worktrees", Keeps("unreadable")),
     ("checkout-link", "mv $tree $tree.x; ln -s $canary $tree", Keeps("links-disagree")),
     ("parent-link", "mv .worktrees trees; ln -s trees .worktrees", Keeps("path-escapes")),
     ("head-link", "rm $entry/HEAD; ln -s $canary/file $entry/HEAD", Keeps("unreadable")),

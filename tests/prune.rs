@@ -117,6 +117,24 @@ fn an_orphan_goes_by_its_exact_path_if_a_commit_has_its_files() {
     assert!(!same.exists() && other.join("only-here").exists());
 }
 
+/// Where the registrations can't be read, none is seen to be gone: there are no orphans then.
+#[test]
+fn what_may_be_registered_is_no_orphan() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "w");
+    let worktrees = clone.common_dir().join("worktrees");
+    fs::rename(&worktrees, clone.common_dir().join("moved")).unwrap();
+    std::os::unix::fs::symlink("moved", &worktrees).unwrap();
+    let plan = Document::of(&mut run(&env, &["plan", "--json"]));
+    plan.assert_kept("w", &["unreadable"]);
+    run(&env, &["prune", "--yes", "--orphan", utf8(&path)])
+        .assert()
+        .code(2)
+        .stderr(contains("can't be read"));
+    assert!(path.join("file.txt").exists());
+}
+
 #[test]
 fn no_time_is_no_harm() {
     let env = TestEnv::new();

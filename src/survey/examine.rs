@@ -296,7 +296,8 @@ impl Finisher<'_> {
             rules: walk::RuleFiles::AsGit,
         };
         let main = self.main_worktree();
-        Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
+        let found = walk::walk(&checkout, &self.walk_options(main.as_ref()));
+        with_own_mount(found, &dir)
     }
 
     fn orphan_tree(&self, facts: &mut Facts) {
@@ -307,11 +308,11 @@ impl Finisher<'_> {
         let main = self.main_worktree();
         let found = held_checkout(path, seen.id).and_then(|dir| {
             let matched = self.orphan_of(&dir, &self.site.common, main.as_ref())?;
-            Ok((self.only_here(&dir, &matched, main.as_ref())?, matched))
+            Ok((self.only_here(&dir, &matched, main.as_ref())?, matched, dir))
         });
         match found {
-            Ok((answer, matched)) => {
-                facts.tree = Asked::Answered(matched.tree().clone());
+            Ok((answer, matched, dir)) => {
+                facts.tree = asked(with_own_mount(matched.tree().clone(), &dir));
                 facts.orphan_match = Some(answer);
             }
             Err(why) => {
@@ -376,7 +377,8 @@ impl Finisher<'_> {
             rules: walk::RuleFiles::AsGit,
         };
         let main = self.main_worktree();
-        Ok(walk::walk(&checkout, &self.walk_options(main.as_ref())))
+        let found = walk::walk(&checkout, &self.walk_options(main.as_ref()));
+        with_own_mount(found, &dir)
     }
 
     fn main_worktree(&self) -> Option<Dir> {
@@ -396,6 +398,19 @@ impl Finisher<'_> {
             stop: self.inquiry.stop,
         }
     }
+}
+
+/// `found` in `dir`, with the directory itself if it is a mount point: then it can't be removed, only emptied.
+fn with_own_mount(mut found: TreeFacts, dir: &Dir) -> Result<TreeFacts, Unreadable> {
+    let wrong = |path: &LocalPath, refused| Unreadable(format!("{path}: {refused}"));
+    let (Some(parent), own) = (dir.path().parent(), dir.own_meta().map_err(|e| wrong(dir.path(), e))?) else {
+        return Ok(found);
+    };
+    let above = beneath::lstat(&parent).map_err(|e| wrong(&parent, e))?;
+    if above.mount != own.mount || above.id.dev != own.id.dev {
+        found.mounts.add(b".".as_bstr());
+    }
+    Ok(found)
 }
 
 /// The administrative entry, if it still is the one that was read.
