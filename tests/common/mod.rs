@@ -13,5 +13,6 @@ pub mod git;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;
+pub mod states;
 #[cfg(target_arch = "x86_64")]
 pub mod tracer;
