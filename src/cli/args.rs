@@ -10,10 +10,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use recovery::LogArgs;
+use recovery::{LogArgs, RestoreArgs};
 
 pub use globals::Globals;
-pub use request::{Drop, Invocation, Prune, Request, Setup, Subject};
+pub use request::{Drop, Invocation, Prune, Request, Restore, Setup, Subject};
 
 /// Reclaims git worktrees that dev containers left behind, and nothing else.
 ///
@@ -62,10 +62,13 @@ enum Command {
     /// List what was removed, and what is kept of it
     #[command(after_help = recovery::LOG_EXAMPLES)]
     Log(With<LogArgs>),
+    /// Bring back a worktree that was removed
+    #[command(after_help = recovery::RESTORE_EXAMPLES)]
+    Restore(With<RestoreArgs>),
 }
 
 /// The names of the commands, for did-you-mean.
-const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "help"];
+const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "restore", "help"];
 
 /// A command's own arguments and the global flags, which it takes as well.
 #[derive(Args, Clone, Debug)]

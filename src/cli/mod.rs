@@ -7,6 +7,7 @@ mod log;
 mod outcomes;
 pub mod output;
 mod prune;
+mod restore;
 pub mod run;
 pub mod select;
 mod setup;

@@ -47,7 +47,7 @@ pub fn scan(own_mounts: &MountTable) -> Result<ProcessTable, ScanError> {
     let share = pids.len().div_ceil(workers).max(1);
     let seen = thread::scope(|scope| {
         let started: Vec<_> =
-            pids.chunks(share).map(|pids| scope.spawn(|| Worker::new(&shared)?.look_at(pids))).collect();
+            pids.chunks(share).map(|pids| scope.spawn(|| look_unseen(&shared, pids))).collect();
         let joined =
             started.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.collect::<Result<Vec<_>, _>>()
@@ -86,6 +86,8 @@ fn own_line(proc: &OwnedFd, own: u32) -> Vec<u32> {
 /// What all workers need to know of us, and what they find together.
 struct Shared {
     proc: OwnedFd,
+    /// This program's file.
+    own_program: Option<FileId>,
     own_namespace: Option<u64>,
     own_mountinfo: Vec<u8>,
     foreign: Mutex<Foreign>,
@@ -111,8 +113,22 @@ impl Shared {
         let proc = open_dir(CWD, "/proc")?;
         let own_mountinfo = read_at(&proc, "self/mountinfo")?;
         let own_namespace = namespace(&proc, "self/ns/mnt");
-        Ok(Self { proc, own_namespace, own_mountinfo, foreign: Mutex::default() })
+        let own_program = program(&proc, "self");
+        Ok(Self { proc, own_program, own_namespace, own_mountinfo, foreign: Mutex::default() })
     }
+}
+
+/// Looks at `pids` with handles that only this thread has: `/proc` lists those that the threads of a process share, and
+/// another run would take what is opened here, to see where it lies, for a use of it.
+fn look_unseen(shared: &Shared, pids: &[u32]) -> Result<Vec<Seen>, ScanError> {
+    // Where that is refused, another run may skip something once.
+    let _shared_with_others = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES);
+    Worker::new(shared)?.look_at(pids)
+}
+
+/// The file that a process runs; `None` if it may not be asked.
+fn program(proc: &OwnedFd, process: &str) -> Option<FileId> {
+    reached(proc, &format!("{process}/exe")).ok().map(|((_, id), _)| id)
 }
 
 struct Worker<'a> {
@@ -153,6 +169,7 @@ impl<'a> Worker<'a> {
         seen.mount_namespace = namespace(&dir, "ns/mnt");
         seen.containers = Some(ContainerId::all_in(&read_at(&dir, "cgroup")?).collect());
         let mut looked = self.places(&dir, &mut seen.places);
+        self.forget_lookers(seen);
         let is_ordinary = looked.is_ok() && seen.places.is_empty() && self.sees_our_mounts(seen);
         if is_ordinary {
             // It holds nothing: its name is not needed, and costs as much as all the rest.
@@ -171,6 +188,18 @@ impl<'a> Worker<'a> {
             other => other?,
         }
         Ok(Some(dir))
+    }
+
+    /// Another run of this program opens directories to look at them: that is no use of them.
+    fn forget_lookers(&self, seen: &mut Seen) {
+        let opened = |place: &HeldPlace| matches!(place.what, Held::OpenDirectory);
+        if seen.pid != std::process::id()
+            && seen.places.iter().any(opened)
+            && self.shared.own_program.is_some()
+            && program(&self.shared.proc, &seen.pid.to_string()) == self.shared.own_program
+        {
+            seen.places.retain(|place| !opened(place));
+        }
     }
 
     fn sees_our_mounts(&self, seen: &Seen) -> bool {

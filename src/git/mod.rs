@@ -6,6 +6,7 @@ pub mod head;
 pub mod history;
 pub mod index;
 pub mod kinds;
+pub mod layout;
 pub mod lfs;
 pub mod objects;
 pub mod open;
@@ -15,3 +16,4 @@ pub mod registration;
 pub mod submodule;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod tree;

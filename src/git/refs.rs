@@ -66,6 +66,18 @@ impl SharedRefs {
         self.refs.get(name)
     }
 
+    /// A ref beside which there can be none called `name`: one is a directory where the other is a file.
+    pub fn in_the_way_of(&self, name: &BStr) -> Option<&BString> {
+        let inside = [name.as_bytes(), b"/"].concat();
+        let below = self.refs.keys().find(|other| other.starts_with(&inside));
+        let mut at = name;
+        let above = std::iter::from_fn(|| {
+            at = at.rsplit_once_str("/")?.0.as_bstr();
+            Some(at)
+        });
+        below.or_else(|| above.filter_map(|part| self.refs.get_key_value(part)).map(|(key, _)| key).next())
+    }
+
     /// The object that `name` leads to, through a few symbolic refs at most.
     pub fn resolve(&self, name: &BStr) -> Option<ObjectId> {
         self.chase(name).ok().flatten()

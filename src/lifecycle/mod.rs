@@ -2,5 +2,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
+pub mod checkout;
 pub mod enrol;
+pub mod links;
 pub mod locked;
+pub mod restore;

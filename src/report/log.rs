@@ -97,6 +97,17 @@ pub struct AnchorRow {
     pub commit: Hex,
 }
 
+impl AnchorRow {
+    /// Those of `record`.
+    pub fn all(record: &Record) -> Vec<Self> {
+        let named = |(n, commit): (usize, &Hex)| Self {
+            name: anchors::name(&record.id, n).to_string(),
+            commit: commit.clone(),
+        };
+        record.anchors.iter().enumerate().map(named).collect()
+    }
+}
+
 impl RecordRow {
     /// `pending`: a journal of ours still has it.
     pub fn of(record: &Record, pending: bool) -> Self {
@@ -108,7 +119,6 @@ impl RecordRow {
             None => (None, None),
         };
         let bytes = |b: &Option<crate::sweep::bytes::Bytes>| b.as_ref().map(|b| b.0.clone());
-        let anchors = record.anchors.iter().enumerate();
         Self {
             id: record.id.to_string(),
             name: Name::of(Some(record.name.0.as_bstr())),
@@ -125,12 +135,7 @@ impl RecordRow {
             tip: record.tip.clone(),
             trunk: bytes(&record.trunk).map(|t| t.to_str_lossy().into_owned()),
             authority: record.authority.clone(),
-            anchors: anchors
-                .map(|(n, commit)| AnchorRow {
-                    name: anchors::name(&record.id, n).to_string(),
-                    commit: commit.clone(),
-                })
-                .collect(),
+            anchors: AnchorRow::all(record),
             files: done.map_or(0, |c| c.removed.files),
             bytes: done.map_or(0, |c| c.removed.freed),
         }

@@ -7,6 +7,7 @@
 //! | [`explain`]  | every question asked of one worktree                            |
 //! | [`outcome`]  | what was done, and what failed                                  |
 //! | [`log`]      | what was removed, and what is kept of it                        |
+//! | [`restore`]  | what came back, and what did not                                |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -22,6 +23,7 @@ pub mod plan;
 pub mod progress;
 pub mod prompt;
 pub mod reasons;
+pub mod restore;
 pub mod shell;
 pub mod style;
 mod table;

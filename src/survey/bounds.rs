@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 
 use crate::beneath::{Dir, Kind, Meta, Refused};
+use crate::git::layout;
 use crate::judge::reason::{Code, Reason};
 use crate::survey::ground::Ground;
 use crate::vantage::paths::LocalPath;
@@ -25,7 +26,7 @@ impl Ground<'_> {
         if let Some(main) = mains.into_iter().flatten().find(|main| main.is_beneath_or_at(path)) {
             return Some(Reason::new(Code::MainWorktree, format!("{path} is or contains {main}")));
         }
-        if let Some(common) = self.git_dir_over(path) {
+        if let Some(common) = self.git_dir_over(path).filter(|common| !layout::may_hold(common, path)) {
             return Some(Reason::new(
                 Code::MainWorktree,
                 format!("{path} lies in the git directory {common}"),

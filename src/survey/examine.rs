@@ -61,6 +61,8 @@ pub struct ClonePlace {
 /// A worktree's facts and the verdict on them.
 #[derive(Clone, Debug)]
 pub struct Examined {
+    /// What its entry says by itself, whether or not HEAD was asked; `None` without an entry.
+    pub registration: Option<Registration>,
     pub facts: Facts,
     pub judgement: Judgement,
 }
@@ -237,7 +239,7 @@ impl Finisher<'_> {
         }
         let judgement = verdict::judge(&facts, self.inquiry.policy);
         self.inquiry.progress.tell(Event::Judged);
-        Examined { facts, judgement }
+        Examined { registration, facts, judgement }
     }
 
     fn next(&self, facts: &Facts) -> Option<Question> {

@@ -35,4 +35,8 @@ pub mod run;
 pub mod standing;
 mod strays;
 pub mod terrain;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 pub mod walk;

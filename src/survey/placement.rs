@@ -10,7 +10,7 @@ use crate::survey::discover::{CloneSite, Sighting};
 use crate::survey::ground::Ground;
 use crate::survey::join::{JoinSide, Pair, entry_path};
 use crate::vantage::paths::{LocalPath, RecordedPath};
-use crate::vantage::translate::{ContainerView, Evidence, Place, TranslationKind, Translator};
+use crate::vantage::translate::{ContainerView, Evidence, Place, TranslationKind, Translator, infer};
 
 /// What is at a translated path.
 pub(super) enum Found {
@@ -84,7 +84,7 @@ impl Ground<'_> {
         };
         let places = self.translations(c, registration, recorded);
         if let Some((w, certain)) = self.stray_of(c, r) {
-            return self.astray(registration, recorded, w, certain, &places);
+            return self.astray(c, r, w, certain, &places);
         }
         let look = |(translator, local): &(Translator, LocalPath)| {
             self.at(c, registration, translator, local.clone(), witness)
@@ -111,17 +111,29 @@ impl Ground<'_> {
         }
     }
 
-    /// A directory elsewhere names the entry. Without a translation the two may well agree, in another vantage.
+    /// A directory elsewhere names the entry. Where nothing translates either, the two may well agree in another vantage.
     fn astray(
         &self,
-        registration: &Registration,
-        recorded: &RecordedPath,
+        c: usize,
+        r: usize,
         w: usize,
         certain: bool,
         places: &[(Translator, LocalPath)],
     ) -> Placement {
-        let path = &self.checkouts[w].path;
-        if places.is_empty() && !certain {
+        let (side, checkout) = (&self.sides[c], &self.checkouts[w]);
+        let registration = &side.registrations[r];
+        let (path, Ok(recorded)) = (&checkout.path, &registration.recorded) else {
+            return held(
+                Some(checkout.path.clone()),
+                None,
+                Code::Unreadable,
+                "its recorded path can't be read",
+            );
+        };
+        let called = checkout.pointer.entry.as_ref().map(|(called, _)| called).filter(|_| side.infers);
+        let guess = called.and_then(|called| infer(called, side.site.common_path(), &side.site.root));
+        let by_guess = guess.is_some_and(|t| matches!(t.place(recorded), Place::Here(_)));
+        if places.is_empty() && !certain && !by_guess {
             let why = format!("nothing translates {recorded}; {path} names {} too", registration.name);
             return held(Some(path.clone()), None, Code::OutsideVantage, &why);
         }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::git::history::{Commits, Reach};
 use crate::git::open::Unreadable;
+use crate::git::registration::Registration;
 use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
@@ -125,19 +126,19 @@ fn unreadable_clone(
 ) -> Vec<Examined> {
     let standings = Standings::new(ground, c, None, inquiry);
     let registrations = ground.sides[c].registrations.iter().enumerate();
-    let mut all: Vec<Facts> = registrations
+    let mut all: Vec<(Option<Registration>, Facts)> = registrations
         .map(|(r, registration)| {
             let subject = Subject::Registered {
                 name: registration.name.clone(),
                 id: registration.id,
                 recorded: registration.recorded.clone().ok(),
             };
-            Facts::new(subject, standings.of_registration(r))
+            (Some(registration.clone()), Facts::new(subject, standings.of_registration(r)))
         })
         .collect();
-    all.extend(orphans.iter().map(|w| standings.of_orphan(*w)));
+    all.extend(orphans.iter().map(|w| (None, standings.of_orphan(*w))));
     all.into_iter()
-        .map(|mut facts| {
+        .map(|(registration, mut facts)| {
             let path = facts.path().cloned();
             let mut reasons = match &facts.standing.placement {
                 Placement::Held { reasons, .. } => reasons.clone(),
@@ -146,7 +147,7 @@ fn unreadable_clone(
             reasons.push(Reason::new(Code::Unreadable, &why.0));
             facts.standing.placement = Placement::Held { path, by: None, reasons };
             let judgement = verdict::judge(&facts, inquiry.policy);
-            Examined { facts, judgement }
+            Examined { registration, facts, judgement }
         })
         .collect()
 }

@@ -34,7 +34,9 @@ impl Ground<'_> {
         self.strays.get_or_init(|| {
             let mut strays = Strays::default();
             let mut known = HashMap::new();
-            for (w, checkout) in self.free() {
+            let mut free: Vec<_> = self.free().collect();
+            free.sort_by_key(|(_, checkout)| &checkout.path);
+            for (w, checkout) in free {
                 let Some(owner) = self.owner_of(checkout, &mut known) else { continue };
                 let row = checkout.pointer.entry.as_ref().and_then(|(_, name)| {
                     let r = self.registered(owner.clone, name.as_bstr())?;
@@ -116,7 +118,6 @@ impl Ground<'_> {
         let Some(owner) = self.found().owners.get(&w) else {
             return Err(Reason::new(Code::Unreadable, "no clone is known that it could belong to"));
         };
-        self.entry_is_gone(checkout)?;
         let Some((_, name)) = &checkout.pointer.entry else {
             return Err(Reason::new(Code::Unreadable, "its .git file names no entry"));
         };
@@ -124,23 +125,24 @@ impl Ground<'_> {
         // What leads nowhere may be of any clone.
         let all: Vec<usize> = (0..self.sides.len()).collect();
         let candidates = if owner.leads.is_empty() { &all } else { &owner.leads };
-        for &c in candidates {
-            let side = &self.sides[c];
-            if let Some(why) = side.unread {
-                let text = format!("the registrations of {} can't be read: {why}", side.site.dir);
-                return Err(Reason::new(Code::Unreadable, text));
-            }
-            let Some(r) = self.registered(c, name.as_bstr()) else { continue };
-            if c == owner.clone {
-                let why = format!("it names the entry {shown}, which answers for another directory");
-                return Err(Reason::new(Code::LinksDisagree, why));
-            }
-            if !self.joins.joined.contains_key(&(c, r)) {
-                let why = format!("it may be {shown} of {}", side.site.dir);
-                return Err(Reason::new(Code::Ambiguous, why));
-            }
+        let unread = candidates.iter().find_map(|c| Some((self.sides[*c].site, self.sides[*c].unread?)));
+        if let Some((site, why)) = unread {
+            let text = format!("the registrations of {} can't be read: {why}", site.dir);
+            return Err(Reason::new(Code::Unreadable, text));
         }
-        Ok(())
+        self.entry_is_gone(checkout)?;
+        if self.registered(owner.clone, name.as_bstr()).is_some() {
+            let why = format!("it names the entry {shown}, which answers for another directory");
+            return Err(Reason::new(Code::LinksDisagree, why));
+        }
+        let idle = |c: &&usize| {
+            let r = self.registered(**c, name.as_bstr());
+            r.is_some_and(|r| !self.joins.joined.contains_key(&(**c, r)))
+        };
+        match candidates.iter().filter(idle).map(|c| &self.sides[*c].site.dir).min() {
+            Some(dir) => Err(Reason::new(Code::Ambiguous, format!("it may be {shown} of {dir}"))),
+            None => Ok(()),
+        }
     }
 
     /// The entry that the `.git` file names is not there, as far as its path means something here. A path of another

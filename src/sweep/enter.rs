@@ -6,7 +6,7 @@ use crate::state_dir::StateDir;
 use crate::stop::Stop;
 use crate::sweep::confine::{Confinement, confine};
 use crate::sweep::lock::{CloneLock, PATIENCE};
-use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, kernel, ref_lock, resume};
+use crate::sweep::{EnterError, LockedClone, Sweeper, atomic, kernel, ref_lock, resume, staged};
 use crate::vantage::paths::{FileId, LocalPath};
 
 impl LockedClone {
@@ -98,7 +98,9 @@ impl LockedClone {
         let mut results = vec![ref_lock::remove_stale_packed_lock(&self.common).map_err(|e| e.to_string())];
         for dir in ["treesweep", "treesweep/retired"] {
             results.push(match self.common.dir(dir) {
-                Ok(dir) => atomic::remove_unfinished(&dir).map_err(|e| e.to_string()),
+                Ok(dir) => atomic::remove_unfinished(&dir)
+                    .and_then(|()| staged::remove_unfinished(&dir))
+                    .map_err(|e| e.to_string()),
                 Err(Refused::Absent) => Ok(()),
                 Err(refused) => Err(refused.to_string()),
             });

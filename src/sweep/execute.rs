@@ -11,6 +11,7 @@ use bstr::ByteSlice;
 use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, lstat};
+use crate::git::layout;
 use crate::git::registration::Pointer;
 use crate::judge::reason::Code;
 use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
@@ -100,7 +101,8 @@ impl Sweeper<'_> {
         }
         let mut above = held.path.parent();
         while let Some(path) = above {
-            if lstat(&path).is_ok_and(|meta| meta.id == clone.common_id) {
+            let is_common = lstat(&path).is_ok_and(|meta| meta.id == clone.common_id);
+            if is_common && !layout::may_hold(&path, &held.path) {
                 let note = format!("it lies in the common directory {path}");
                 return Err(Halt::skipped(note).because(Code::Protected));
             }
@@ -165,6 +167,7 @@ impl Work<'_> {
     /// Everything before the first deletion.
     fn prepare(&mut self, warrant: &Warrant) -> Result<(), Stage> {
         self.write_down(warrant).map_err(Stage::Nothing)?;
+        self.has_a_way_for_the_entry().map_err(Stage::Nothing)?;
         let Some(checkout) = warrant.checkout() else {
             return self.check_entry().map_err(|why| Stage::Nothing(Halt::skipped(why)));
         };
@@ -177,6 +180,21 @@ impl Work<'_> {
         match self.open.advance(self.clone.state(), step) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.put_back(step, Halt::failed(format!("journal: {error}")))),
+        }
+    }
+
+    /// Where the entry will be moved is a real directory: found out late, the checkout would be gone and the entry not.
+    fn has_a_way_for_the_entry(&self) -> Result<(), Halt> {
+        let Some(name) = self.entry_name()? else { return Ok(()) };
+        let Some(place) = self.entry_place(&name) else { return Ok(()) };
+        match place.trash() {
+            Ok(_) => Ok(()),
+            // It is deleted where it is then.
+            Err(Refused::Io(error)) if act::is_full(&error) => Ok(()),
+            Err(refused @ Refused::Io(_)) => Err(Halt::failed(format!("treesweep/trash: {refused}"))),
+            Err(refused) => {
+                Err(Halt::skipped(format!("treesweep/trash: {refused}")).because(Code::PathEscapes))
+            }
         }
     }
 

@@ -118,7 +118,7 @@ impl EntryPlace<'_> {
     }
 
     /// `<common-dir>/treesweep/trash`, each a real directory.
-    fn trash(&self) -> Result<Dir, Refused> {
+    pub fn trash(&self) -> Result<Dir, Refused> {
         let ours = atomic::ensure_dir(self.common, b"treesweep", 0o777)?;
         atomic::ensure_dir(&ours, b"trash", 0o700)
     }

@@ -76,6 +76,18 @@ impl Document {
         self.outcomes().iter().find(|o| o["name"] == name)
     }
 
+    /// The worktrees of the clone at `clone`; none if it is not listed.
+    pub fn worktrees_of(&self, clone: &Path) -> Vec<&Value> {
+        let clones = self.0["clones"].as_array().expect("clones");
+        let found = clones.iter().filter(|c| c["path"].as_str().map(Path::new) == Some(clone));
+        found.flat_map(|c| c["worktrees"].as_array().expect("worktrees")).collect()
+    }
+
+    /// The outcome of what is, or was, at `path`.
+    pub fn outcome_at(&self, path: &Path) -> Option<&Value> {
+        self.outcomes().iter().find(|o| o["path"].as_str().map(Path::new) == Some(path))
+    }
+
     /// Names in the order in which they were removed.
     pub fn removed(&self) -> Vec<&str> {
         let done = self.outcomes().iter().filter(|o| o["result"] == "removed");

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
+/// A larger file is sparse, and its size is all that is compared.
+const HUGE: u64 = 1 << 30;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     kind: &'static str,
@@ -31,7 +34,9 @@ impl Snapshot {
             let found = found.unwrap_or_else(|e| panic!("listing {}: {e}", path.display()));
             let meta = found.path().symlink_metadata().expect("lstat");
             let kind = meta.file_type();
-            let (kind, content) = if kind.is_file() {
+            let (kind, content) = if kind.is_file() && meta.len() > HUGE {
+                ("file", format!("{} bytes", meta.len()))
+            } else if kind.is_file() {
                 let bytes = std::fs::read(found.path()).expect("content");
                 ("file", Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect())
             } else if kind.is_symlink() {
@@ -45,6 +50,21 @@ impl Snapshot {
             };
             let relative = found.path().strip_prefix(path).expect("below the path").to_owned();
             entries.insert(relative, Entry { kind, mode: meta.mode() & 0o7777, uid: meta.uid(), content });
+        }
+        Self { of: path.to_owned(), entries }
+    }
+
+    /// Of those of these paths below `path` that exist.
+    pub fn of_many(path: &Path, parts: &[&str]) -> Self {
+        let mut entries = BTreeMap::new();
+        for part in parts.iter().filter(|part| path.join(part).symlink_metadata().is_ok()) {
+            let of = Self::of(&path.join(part)).entries;
+            // An empty path would end in a slash.
+            let named = |(below, entry): (PathBuf, Entry)| match below.as_os_str().is_empty() {
+                true => (PathBuf::from(part), entry),
+                false => (Path::new(part).join(below), entry),
+            };
+            entries.extend(of.into_iter().map(named));
         }
         Self { of: path.to_owned(), entries }
     }

@@ -9,6 +9,7 @@
 mod compare;
 mod git;
 mod patterns;
+mod pool;
 mod random;
 mod state;
 

@@ -166,3 +166,35 @@ fn a_mount_that_only_another_namespace_has_is_found_beneath_and_by_its_source() 
     assert_eq!(points(mounted_from(table.foreign(), &place(b"app/wt/sub"), &own)), 1);
     assert_eq!(points(mounted_from(table.foreign(), &place(b"app/wt/data"), &own)), 0);
 }
+
+/// Two runs at once must not keep each other's worktrees alive only because each looks at what the other one has open.
+#[test]
+fn another_run_that_looks_uses_nothing_but_where_it_works_it_does() {
+    let (_tmp, base) = checkout();
+    let base = base.as_path();
+    let child = "engine::scan::tests::looking_child";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", child, "--ignored", "--nocapture"])
+        .current_dir(base.join("app/wt/data"))
+        .env("LOOKS_AT", base.join("app/wt/sub"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.ends_with("ready")));
+    let child = Waiting(child);
+    let table = now();
+    assert_eq!(held(&table, &base.join("app/wt/sub"), child.pid()), []);
+    assert_eq!(held(&table, &base.join("app/wt"), child.pid()), [Held::Cwd]);
+}
+
+#[test]
+#[ignore = "started by another_run_that_looks_uses_nothing_but_where_it_works_it_does"]
+fn looking_child() {
+    let path = LocalPath::new(std::env::var_os("LOOKS_AT").unwrap()).unwrap();
+    let _held = crate::beneath::Dir::open(&path).unwrap();
+    println!("ready");
+    // Until the other side is gone.
+    let _ended = std::io::stdin().lines().next();
+}
