@@ -159,7 +159,9 @@ fn what_the_configuration_points_into_stays() {
         seen.assert_verdict("y", "reclaim");
         clone.git(&["config", "--unset", key]);
     }
-    for (key, value) in [("core.hooksPath", ".githooks"), ("include.path", "extra"), ("core.hooksPath", "/opt")] {
+    for (key, value) in
+        [("core.hooksPath", ".githooks"), ("include.path", "extra"), ("core.hooksPath", "/opt")]
+    {
         clone.git(&["config", key, value]);
         plan(&env).assert_verdict("x", "reclaim");
         clone.git(&["config", "--unset", key]);

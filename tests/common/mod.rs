@@ -7,6 +7,7 @@
 // The room rules of `src/` are not about tests, which start git, docker and treesweep.
 #![allow(clippy::disallowed_methods)]
 
+pub mod api;
 pub mod containers;
 pub mod env;
 pub mod git;
