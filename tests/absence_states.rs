@@ -1,5 +1,8 @@
 //! Directories that are gone, and those that only seem to be: what is forgotten is proven absent.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

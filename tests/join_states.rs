@@ -1,6 +1,9 @@
 //! Links between registrations and directories, as copying, moving and other people's clones leave them: what is not
 //! certainly a worktree of the clone keeps every byte.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

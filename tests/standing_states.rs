@@ -1,5 +1,8 @@
 //! What is known of a worktree before anything costly is asked: who owns it, who protects it, what points into it.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

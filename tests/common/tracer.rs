@@ -181,6 +181,8 @@ impl Tracer {
         let [stdout, stderr] = output.each_ref().map(|f| f.reopen().expect("the same file"));
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let filter = filter();
+        // It is waited for by its process id, as a tracer does.
+        #[allow(clippy::zombie_processes)]
         // SAFETY: between fork and exec only system calls are made; the filter was allocated before.
         let child = unsafe { command.pre_exec(move || be_traced(&filter)).spawn() }.expect("program starts");
         let pid = i32::try_from(child.id()).expect("a process id");
