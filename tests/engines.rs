@@ -2,6 +2,9 @@
 //!
 //! What they could have said of is kept; what they can't have a part in is judged all the same, and the run ends in time.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

@@ -2,6 +2,9 @@
 //!
 //! Each test runs in a mount namespace of its own; what it mounts ends with it.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

@@ -133,12 +133,13 @@ impl Walk<'_> {
             } else if kind.is_dir() && name.starts_with(self.trash_prefix) {
                 self.field.trash.extend(LocalPath::new(path));
                 entries.skip_current_dir();
-            } else if matches!(name, b"HEAD" | b"objects" | b"refs") && entry.depth() > 0 {
-                if let Some(parent) = parent.filter(|p| is_git_dir(p)) {
-                    self.bare_clone(root, parent);
-                    bare = Some(parent.to_owned());
-                    skip_this(&mut entries, kind.is_dir());
-                }
+            } else if matches!(name, b"HEAD" | b"objects" | b"refs")
+                && entry.depth() > 0
+                && let Some(parent) = parent.filter(|p| is_git_dir(p))
+            {
+                self.bare_clone(root, parent);
+                bare = Some(parent.to_owned());
+                skip_this(&mut entries, kind.is_dir());
             }
         }
     }

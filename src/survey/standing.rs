@@ -130,9 +130,7 @@ impl<'a> Standings<'a> {
             side.unread.is_some() && (!leads_home || side.site.common_id == own.site.common_id)
         };
         let side = self.ground.sides.iter().find(unread)?;
-        let why =
-            side.unread.map(|why| format!("the registrations of {} can't be read: {why}", side.site.dir));
-        why
+        side.unread.map(|why| format!("the registrations of {} can't be read: {why}", side.site.dir))
     }
 
     /// Trash at `path` that no journal of ours knows. A removal deletes the `.git` file last, so that what is left of a

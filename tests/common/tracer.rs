@@ -181,7 +181,9 @@ impl Tracer {
         let [stdout, stderr] = output.each_ref().map(|f| f.reopen().expect("the same file"));
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let filter = filter();
-        // SAFETY: between fork and exec only system calls are made; the filter was allocated before.
+        // SAFETY: between fork and exec only system calls are made; the filter was allocated before. It is waited for
+        // by its number.
+        #[allow(clippy::zombie_processes)]
         let child = unsafe { command.pre_exec(move || be_traced(&filter)).spawn() }.expect("program starts");
         let pid = i32::try_from(child.id()).expect("a process id");
         let status = wait(pid).expect("the program stops when it is loaded").1;
