@@ -1,11 +1,13 @@
 //! From what was surveyed and judged to the plan.
 
 use bstr::{BStr, BString, ByteSlice};
+use gix::ObjectId;
 
 use crate::beneath::Stamp;
 use crate::engine::endpoints::Origin;
 use crate::engine::world::World;
 use crate::git::refs::short;
+use crate::git::registration::{Head, Registration};
 use crate::judge::explain::{explain, owned_by};
 use crate::judge::facts::{Placement, Subject};
 use crate::judge::reason::{Code, Reason};
@@ -14,7 +16,7 @@ use crate::plan::{
     Branch, Class, ClonePlan, CommonDir, EngineRow, LocalPlace, Name, Path, Plan, Recorded, Row, SCHEMA,
     VerdictKind,
 };
-use crate::survey::examine::Examined;
+use crate::survey::examine::{Examined, branch_of};
 use crate::survey::run::SurveyedClone;
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::Interrupted;
@@ -102,15 +104,23 @@ pub fn row(examined: &Examined, policy: &Policy) -> Row {
         Placement::Unregistered => None,
     };
     let head = facts.head.answer();
-    let tree = facts.tree.answer().filter(|_| judgement.verdict != VerdictKind::Keep);
-    let met = tree.and_then(|t| t.newest.as_ref()).map(|(at, _)| *at);
+    // What ends the questions early needs no HEAD; a person still wants to know which branch it is.
+    let entry = examined.registration.as_ref();
+    let branch = match head {
+        Some(head) => head.branch.as_ref().map(|b| short(b.as_bstr())),
+        None => entry.and_then(branch_of),
+    };
+    let tip = head.and_then(|h| h.tip).or_else(|| entry.and_then(detached_at));
+    let met = facts.tree.answer().and_then(|t| t.newest.as_ref()).map(|(at, _)| *at);
     let seen = facts.activity.answer().and_then(|a| a.last.as_ref()).map(|(at, _)| *at);
+    let touched = entry.and_then(|e| e.touched);
+    let goes = facts.tree.answer().filter(|_| judgement.verdict != VerdictKind::Keep);
     Row {
         name: Name::of(Some(name)),
         recorded_path: Recorded::of(recorded),
         path: LocalPlace::of(facts.path().map(LocalPath::as_bstr)),
-        branch: Branch::of(head.and_then(|h| h.branch.as_ref()).map(|b| short(b.as_bstr()))),
-        head: head.and_then(|h| h.tip).map(|tip| tip.to_string()),
+        branch: Branch::of(branch),
+        head: tip.map(|tip| tip.to_string()),
         owned: facts.standing.ownership.is_owned(),
         ownership: owned_by(&facts.standing.ownership),
         verdict: judgement.verdict,
@@ -118,10 +128,18 @@ pub fn row(examined: &Examined, policy: &Policy) -> Row {
         reasons: judgement.reasons.clone(),
         translation: by.map(|e| e.kind.as_str().to_owned()),
         translation_evidence: by.map(|e| e.text.clone()),
-        bytes: tree.map(|t| t.size.freed),
-        last_activity: seen.into_iter().chain(met).max().and_then(timestamp),
+        bytes: goes.map(|t| t.size.freed),
+        last_activity: seen.into_iter().chain(met).chain(touched).max().and_then(timestamp),
         pickable: judgement.pickable,
         explanation: explain(facts, policy),
+    }
+}
+
+/// The commit of a HEAD that names no branch.
+fn detached_at(registration: &Registration) -> Option<ObjectId> {
+    match registration.head {
+        Ok(Head::Detached(id)) => Some(id),
+        _ => None,
     }
 }
 

@@ -7,27 +7,27 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice;
 
-use crate::beneath::Stamp;
+use crate::beneath::{Dir, Stamp};
 use crate::cli::args::Invocation;
 use crate::config::{ConfigError, Engines, Settings, Sources, resolve};
 use crate::engine::endpoints::{EndpointSources, EngineChoice};
 use crate::engine::world::{GatherError, GatherOptions, Gatherer, World};
 use crate::git::index::Depth;
+use crate::git::registration::registration;
 use crate::judge::rules::Policy;
 use crate::plan::Plan;
 use crate::planning::{self, Leftovers};
 use crate::report::progress::{Progress, Silent};
 use crate::state_dir::{StateDir, StateError};
 use crate::stop::Stop;
-use crate::survey::discover::{CloneSite, EnclosingClone, Root, Scope, discover, enclosing_clone};
+use crate::survey::discover::{CloneSite, EnclosingClone, Field, Root, Scope, discover, enclosing_clone};
 use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
-use crate::survey::precious::{BadPattern, Precious};
 use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
-use crate::vantage::paths::{FileId, LocalPath, escape};
+use crate::vantage::paths::{EntryName, FileId, LocalPath, RecordedPath, escape};
 use crate::vantage::translate::{TranslationKind, Translator};
 
 /// How far around a clone is looked for checkouts and for clones that could be confused with it, when no root is named.
@@ -38,8 +38,6 @@ const AROUND: usize = 3;
 pub enum SessionError {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error(transparent)]
-    Precious(#[from] BadPattern),
     #[error("{path}: {why}")]
     Root { path: String, why: String },
     #[error(
@@ -57,7 +55,6 @@ pub enum SessionError {
 /// The settings of one run and what they lead to.
 pub struct Session {
     pub settings: Settings,
-    pub precious: Precious,
     pub roots: Vec<Root>,
     pub gatherer: Gatherer,
     pub stop: Stop,
@@ -80,9 +77,8 @@ impl Session {
     pub fn begin(invocation: &Invocation, subjects: &[PathBuf]) -> Result<Self, SessionError> {
         let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
         let settings = resolved.settings;
-        let roots = roots(&settings, &invocation.cwd, subjects)?;
-        let patterns = settings.precious.patterns().iter().map(|p| p.value.as_str().to_owned());
-        let precious = Precious::new(patterns.collect::<Vec<_>>())?;
+        let mut warnings = resolved.warnings;
+        let roots = roots(&settings, &invocation.cwd, subjects, &mut warnings)?;
         let choice = match &settings.engines.value {
             Engines::Auto => EngineChoice::Auto,
             Engines::None => EngineChoice::None,
@@ -96,20 +92,13 @@ impl Session {
             Some(limit) => Stop::at(Instant::now() + limit.value),
             None => Stop::never(),
         };
-        Ok(Self {
-            settings,
-            precious,
-            roots,
-            gatherer: Gatherer::new(options),
-            stop,
-            warnings: resolved.warnings,
-        })
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
     pub fn see(&self) -> Result<(World, Terrain), SessionError> {
         let (world, field) = std::thread::scope(|scope| {
-            let walking = scope.spawn(|| discover(&self.roots, crate::sweep::trash::PREFIX, &self.stop));
+            let walking = scope.spawn(|| self.field());
             let world = self.gatherer.gather();
             (world, walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
@@ -117,6 +106,11 @@ impl Session {
         let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
         let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
         Ok((world, terrain))
+    }
+
+    /// Looks for clones beneath the roots; engines and processes are not asked.
+    pub fn field(&self) -> Field {
+        discover(&self.roots, &self.stop)
     }
 
     /// What the questions of this run are asked with.
@@ -130,7 +124,7 @@ impl Session {
     ) -> Inquiry<'a> {
         Inquiry {
             settings: &self.settings,
-            precious: &self.precious,
+            precious: &self.settings.precious,
             world,
             state,
             policy,
@@ -175,7 +169,8 @@ impl Session {
         all.extend(self.settings.maps.iter().map(|map| Translator::Prefix {
             kind: TranslationKind::Map,
             from: map.value.container.clone(),
-            to: map.value.host.clone(),
+            // The roots are resolved, so that what is typed has to be.
+            to: resolved(map.value.host.as_path()).unwrap_or_else(|_| map.value.host.clone()),
             evidence: format!("--map {}={}", map.value.container, map.value.host),
         }));
         all
@@ -255,22 +250,37 @@ fn leftovers(terrain: &Terrain, clones: &[SurveyedClone], state: Option<&StateDi
 
 /// The roots of a run: those that were typed, else around the clones of `subjects`, else around the clone that the
 /// current directory is in, else the configured ones. All that any layer names are evidence against ambiguity.
-fn roots(settings: &Settings, cwd: &Path, subjects: &[PathBuf]) -> Result<Vec<Root>, SessionError> {
+fn roots(
+    settings: &Settings,
+    cwd: &Path,
+    subjects: &[PathBuf],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Root>, SessionError> {
     let mut roots = Vec::new();
     for typed in &settings.roots.typed {
         roots.push(Root { path: resolved(&typed.value)?, scope: Scope::All, depth: None });
     }
     if roots.is_empty() {
-        for subject in subjects {
-            roots.extend(around(subject)?);
+        let found = subjects.iter().map(|s| around(s, Scope::All)).collect::<Result<Vec<_>, _>>()?;
+        for root in found.into_iter().flatten() {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
         }
     }
     if roots.is_empty() {
-        roots.extend(around(cwd)?);
+        // What a `.git` file says must not widen a sweep: around a checkout of unknown origin nothing is swept.
+        roots.extend(around(cwd, Scope::Evidence)?);
+        if roots.iter().all(|root| root.scope == Scope::Evidence) {
+            roots.clear();
+        }
     }
     if roots.is_empty() {
         for configured in &settings.roots.configured {
-            roots.push(Root { path: resolved(&configured.value)?, scope: Scope::All, depth: None });
+            match resolved(&configured.value) {
+                Ok(path) => roots.push(Root { path, scope: Scope::All, depth: None }),
+                Err(error) => warnings.push(format!("a configured root is not looked into: {error}")),
+            }
         }
     }
     if roots.is_empty() {
@@ -288,7 +298,8 @@ fn roots(settings: &Settings, cwd: &Path, subjects: &[PathBuf]) -> Result<Vec<Ro
 }
 
 /// Roots for the clone that `path` lies in: the directory that holds the clone, and the one that holds the checkout.
-fn around(path: &Path) -> Result<Vec<Root>, SessionError> {
+/// `otherwise` is what is swept around a checkout of which it can't be told whose it is.
+fn around(path: &Path, otherwise: Scope) -> Result<Vec<Root>, SessionError> {
     let Ok(path) = resolved(path) else { return Ok(Vec::new()) };
     let fail =
         |why: &dyn std::fmt::Display| SessionError::Root { path: path.to_string(), why: why.to_string() };
@@ -301,26 +312,49 @@ fn around(path: &Path) -> Result<Vec<Root>, SessionError> {
         None => Ok(Vec::new()),
         Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
         Some(EnclosingClone::Checkout { dir, target }) => {
-            let base = crate::vantage::paths::RecordedPath::new(dir.as_bstr());
             let beside = dir.parent().unwrap_or_else(|| dir.clone());
             let around_checkout = |scope| Root { path: beside.clone(), scope, depth: Some(AROUND) };
-            let common = target.resolved_from(&base).and_then(|t| t.parent()?.parent());
-            let common = common.map(|c| PathBuf::from(c.as_bstr().to_path_lossy().as_ref()));
-            match common.and_then(|c| c.canonicalize().ok()).and_then(LocalPath::new) {
-                Some(common) => {
-                    let own_dir =
-                        matches!(common.file_name().map(|n| n.as_bytes()), Some(b".git" | b".bare"));
-                    let clone = if own_dir { common.parent().unwrap_or(common) } else { common };
-                    Ok(vec![holding(clone), around_checkout(Scope::Evidence)])
-                }
-                // The pointer is of another vantage: the clone is above the checkout, or beside it.
-                None => match enclosing_clone(&beside).map_err(|e| fail(&e))? {
-                    Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
-                    _ => Ok(vec![around_checkout(Scope::All)]),
-                },
+            if let Some(clone) = clone_of(&dir, &target) {
+                let holding = holding(clone);
+                // A root of its own only where that one does not reach: what contains a root can't be reclaimed.
+                return Ok(match beside.is_beneath_or_at(&holding.path) {
+                    true => vec![holding],
+                    false => vec![holding, around_checkout(Scope::Evidence)],
+                });
+            }
+            match enclosing_clone(&beside).map_err(|e| fail(&e))? {
+                Some(EnclosingClone::Clone(clone)) => Ok(vec![holding(clone)]),
+                // A worktree within a worktree: whatever holds that one holds this one.
+                Some(EnclosingClone::Checkout { dir, .. }) => around(dir.as_path(), otherwise),
+                None => Ok(vec![around_checkout(otherwise)]),
             }
         }
     }
+}
+
+/// The clone that the checkout at `dir` is of, as its pointer `target` says: by a path of this host, to a clone that has
+/// it in its registrations or lies around it; or by the name that a container had for a clone above it or beside it.
+fn clone_of(dir: &LocalPath, target: &RecordedPath) -> Option<LocalPath> {
+    let entry = target.resolved_from(&RecordedPath::new(dir.as_bstr()))?;
+    let called = entry.parent()?.parent()?;
+    let mut above = std::iter::successors(dir.parent(), LocalPath::parent).take(AROUND);
+    let real = PathBuf::from(called.as_bstr().to_path_lossy().as_ref()).canonicalize();
+    if let Some(common) = real.ok().and_then(LocalPath::new) {
+        let own_dir = matches!(common.file_name().map(|n| n.as_bytes()), Some(b".git" | b".bare"));
+        let clone = if own_dir { common.parent()? } else { common.clone() };
+        let near = dir.is_beneath_or_at(&clone) || above.any(|above| Some(above) == clone.parent());
+        let named = || {
+            let name = EntryName::new(entry.components().next_back()?)?;
+            let known = registration(&Dir::open(&common).ok()?, &name).ok()?;
+            let here = RecordedPath::new(common.join(b"worktrees")?.join(name.as_bstr())?.as_bstr());
+            known.recorded.ok()?.resolved_from(&here)
+        };
+        return (near || named().is_some_and(|named| named.as_bstr() == dir.as_bstr())).then_some(clone);
+    }
+    let name = called.without_dot_git().components().next_back()?.to_owned();
+    above.filter_map(|above| above.join(&name)).find(
+        |clone| matches!(enclosing_clone(clone), Ok(Some(EnclosingClone::Clone(found))) if found == *clone),
+    )
 }
 
 fn resolved(path: &Path) -> Result<LocalPath, SessionError> {

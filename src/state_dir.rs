@@ -51,9 +51,9 @@ pub enum StateError {
         "neither XDG_STATE_HOME nor HOME is an absolute path, so there is no place for treesweep's state"
     )]
     NoHome,
-    #[error("{path}: {why}")]
+    #[error("the state directory {path}: {why}")]
     Unusable { path: LocalPath, why: String },
-    #[error("{path}: {source}")]
+    #[error("the state directory {path}: {source}")]
     Io { path: LocalPath, source: io::Error },
 }
 

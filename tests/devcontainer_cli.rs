@@ -1,5 +1,8 @@
 //! A worktree from the `postStartCommand` of a dev container that the real dev container CLI brought up.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

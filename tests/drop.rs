@@ -1,5 +1,8 @@
 //! `treesweep drop` removes exactly what a person selected, and nothing that they were not told of.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,9 @@
 //! Worktrees whose directories only a container has: in a volume, and in its own layer. The host sees
 //! registrations of paths that are missing, and must not take that for absence.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use common::containers::{DevContainer, bind, require_engine};

@@ -1,5 +1,8 @@
 //! treesweep as a container: the `docker run` line that `docker/Dockerfile` documents reclaims a worktree.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::fs;

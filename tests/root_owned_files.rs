@@ -1,5 +1,8 @@
 //! Files that a container's root left in a worktree, swept by the ordinary user whose clone it is.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use common::containers::{DevContainer, bind, require_engine};

@@ -1,6 +1,9 @@
 //! T2, the stranded subtree: `git worktree remove` of a container's path succeeds on the host because that
 //! path is missing there, forgets the registration, and leaves the directory with everything nested in it.
 
+// Tests make their states as they need them.
+#![allow(clippy::disallowed_methods)]
+
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! merged, is an [`Invocation`].
 
 mod globals;
+mod recovery;
 mod request;
 
 use std::ffi::OsString;
@@ -9,8 +10,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use recovery::{LogArgs, RestoreArgs};
+
 pub use globals::Globals;
-pub use request::{Drop, Invocation, Prune, Request, Setup, Subject};
+pub use request::{Drop, Invocation, Prune, Request, Restore, Setup, Subject};
 
 /// Reclaims git worktrees that dev containers left behind, and nothing else.
 ///
@@ -56,10 +59,16 @@ enum Command {
     /// Remove exactly the worktrees that you name
     #[command(after_help = DROP_EXAMPLES)]
     Drop(With<DropArgs>),
+    /// List what was removed, and what is kept of it
+    #[command(after_help = recovery::LOG_EXAMPLES)]
+    Log(With<LogArgs>),
+    /// Bring back a worktree that was removed
+    #[command(after_help = recovery::RESTORE_EXAMPLES)]
+    Restore(With<RestoreArgs>),
 }
 
 /// The names of the commands, for did-you-mean.
-const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "help"];
+const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "restore", "help"];
 
 /// A command's own arguments and the global flags, which it takes as well.
 #[derive(Args, Clone, Debug)]

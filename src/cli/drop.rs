@@ -126,7 +126,7 @@ fn chosen(terrain: &Terrain, drop: &Drop, output: &Output, exit: &mut Exit) -> V
             candidates.push((c, Candidate::Registered(registration.name.clone())));
         }
     }
-    for (w, c) in ground.strays().into_iter().filter(|(_, c)| sides[*c].site.in_scope) {
+    for &(w, c) in ground.strays().iter().filter(|(_, c)| sides[*c].site.in_scope) {
         let checkout = &terrain.field.checkouts[w];
         let Some((_, name)) = &checkout.pointer.entry else { continue };
         all.push(Answers {

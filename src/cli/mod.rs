@@ -3,9 +3,11 @@
 pub mod args;
 mod drop;
 pub mod exit;
+mod log;
 mod outcomes;
 pub mod output;
 mod prune;
+mod restore;
 pub mod run;
 pub mod select;
 mod setup;

@@ -8,17 +8,17 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::select::{Answers, select};
 use crate::judge::explain::owned_by;
-use crate::judge::facts::{Ownership, Placement};
+use crate::judge::facts::Placement;
 use crate::lifecycle::enrol::enrol;
 use crate::plan::{LocalPlace, Name, SCHEMA};
 use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::stop::Stop;
+use crate::survey::examine::Inquiry;
 use crate::survey::eyes::CloneEyes;
-use crate::survey::placement::Ground;
-use crate::survey::run::{clone_places, known_checkouts};
+use crate::survey::ground::Ground;
+use crate::survey::run::{clone_places, known_checkouts, trunk_setting};
 use crate::survey::standing::Standings;
-use crate::survey::terrain::Terrain;
 use crate::sweep::lock::{CloneLock, PATIENCE};
 use crate::vantage::paths::{LocalPath, escape};
 
@@ -55,14 +55,15 @@ pub fn run(invocation: &Invocation, setup: &Setup, output: &mut Output) -> Resul
     let session = Session::begin(invocation, &named)?;
     let state = StateDir::open(&StateDir::default_path()?)?;
     let (world, terrain) = session.see()?;
-    let (chosen, mut exit) = choose(&terrain, setup, output);
-    let mut enrolled = Vec::new();
-    // Made once: with many clones it is the costliest part.
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);
+    let (chosen, mut exit) = choose(&ground, setup, output);
+    let (policy, known, clones) = (session.policy(), known_checkouts(&terrain), clone_places(&terrain));
+    let inquiry = session.inquiry(&world, Some(&state), &policy, &known, &clones);
+    let mut enrolled = Vec::new();
     for (c, r) in chosen {
-        match one(&session, &state, &world, &terrain, &ground, c, r) {
+        match one(&state, &ground, &inquiry, c, r) {
             Ok(row) => enrolled.push(row),
             Err(why) => exit = exit.and(output.complain(&why, Exit::Failed)),
         }
@@ -77,16 +78,14 @@ pub fn run(invocation: &Invocation, setup: &Setup, output: &mut Output) -> Resul
 /// Every registration, with what it answers to and where it is.
 type Choice = (usize, usize);
 
-fn choose(terrain: &Terrain, setup: &Setup, output: &mut Output) -> (Vec<Choice>, Exit) {
-    let sides = terrain.sides();
-    let joins = terrain.joins(&sides);
+fn choose(ground: &Ground<'_>, setup: &Setup, output: &mut Output) -> (Vec<Choice>, Exit) {
     let mut all: Vec<Answers<'_, Choice>> = Vec::new();
-    for (c, side) in sides.iter().enumerate().filter(|(_, side)| side.site.in_scope) {
+    for (c, side) in ground.sides.iter().enumerate().filter(|(_, side)| side.site.in_scope) {
         for (r, registration) in side.registrations.iter().enumerate() {
             all.push(Answers {
                 name: registration.name.as_bstr(),
                 recorded: registration.recorded.as_ref().ok().map(|p| p.as_bstr()),
-                path: joins.joined.get(&(c, r)).map(|pair| &terrain.field.checkouts[pair.checkout].path),
+                path: ground.joins.joined.get(&(c, r)).map(|pair| &ground.checkouts[pair.checkout].path),
                 clone: &side.site.dir,
                 which: (c, r),
             });
@@ -128,22 +127,22 @@ fn choose(terrain: &Terrain, setup: &Setup, output: &mut Output) -> (Vec<Choice>
 }
 
 fn one(
-    session: &Session,
     state: &StateDir,
-    world: &crate::engine::world::World,
-    terrain: &Terrain,
     ground: &Ground<'_>,
+    inquiry: &Inquiry<'_>,
     c: usize,
     r: usize,
 ) -> Result<Enrolled, String> {
-    let site = &terrain.field.clones[c];
+    let site = ground.sides[c].site;
     let registration = &ground.sides[c].registrations[r];
     let name = &registration.name;
     let path = joined(ground, c, r).map_err(|why| format!("{name} can't be enrolled: {why}"))?;
     let common = Dir::open(site.common_path()).map_err(|e| format!("{}: {e}", site.common_path()))?;
     let _lock = CloneLock::acquire(&common, PATIENCE, &Stop::never()).map_err(|e| e.to_string())?;
     enrol(state, site, registration, &path).map_err(|e| format!("{name} could not be enrolled: {e}"))?;
-    let ownership = ownership_now(session, state, world, terrain, ground, c, r);
+    // The one predicate, asked once more now that the marker is there.
+    let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry)).ok();
+    let ownership = Standings::new(ground, c, eyes.as_ref(), inquiry).of_registration(r).ownership;
     Ok(Enrolled {
         name: Name::of(Some(name.as_bstr())),
         path: LocalPlace::of(Some(path.as_bstr())),
@@ -162,23 +161,6 @@ fn joined(ground: &Ground<'_>, c: usize, r: usize) -> Result<LocalPath, String> 
         }
         Placement::Unregistered => Err("it is not registered".to_owned()),
     }
-}
-
-/// The one predicate, asked once more now that the marker is there.
-fn ownership_now(
-    session: &Session,
-    state: &StateDir,
-    world: &crate::engine::world::World,
-    terrain: &Terrain,
-    ground: &Ground<'_>,
-    c: usize,
-    r: usize,
-) -> Ownership {
-    let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
-    let inquiry = session.inquiry(world, Some(state), &policy, &known, &clones);
-    let trunk = session.settings.trunk.as_ref().map(|t| t.value.to_string());
-    let eyes = CloneEyes::open(ground.sides[c].site, trunk.as_deref()).ok();
-    Standings::new(ground, c, eyes.as_ref(), &inquiry).of_registration(r).ownership
 }
 
 fn sentence(row: &Enrolled) -> String {

@@ -32,6 +32,7 @@ const MAY_NOT: &[(&str, &str)] = &[
     ("TREESWEEP_ENGINE", "engines.use"),
     ("TREESWEEP_ENGINES_USE", "engines.use"),
     ("TREESWEEP_ENGINES_IGNORE", "engines.ignore"),
+    ("TREESWEEP_RETIRED_KEEP", "retired.keep"),
     ("TREESWEEP_LIVE", "engines.live"),
     ("TREESWEEP_ENGINES_LIVE", "engines.live"),
 ];

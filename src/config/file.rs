@@ -27,10 +27,12 @@ const TOP: &[&str] = &[
     "time-limit",
     "ownership",
     "engines",
+    "retired",
     "display",
 ];
 const OWNERSHIP: &[&str] = &["markers"];
 const ENGINES: &[&str] = &["use", "ignore", "live"];
+const RETIRED: &[&str] = &["keep"];
 const DISPLAY: &[&str] = &["color"];
 const MAP: &[&str] = &["container", "host"];
 
@@ -90,6 +92,10 @@ impl Reader<'_> {
                     "ignore" => layer.ignored_sockets = self.list(key, value, socket)?,
                     _ => layer.live = Some(self.one(key, value, Live::parse)?),
                 }
+                Ok(())
+            })?,
+            "retired" => self.table(name, value, RETIRED, |key, _, value| {
+                layer.retired_keep = Some(self.one(key, value, value::duration)?);
                 Ok(())
             })?,
             "display" => self.table(name, value, DISPLAY, |key, _, value| {
@@ -248,7 +254,7 @@ fn socket(text: &str) -> std::result::Result<PathBuf, BadValue> {
 /// Every key that the file knows, as it is called from the top.
 #[cfg(test)]
 pub(super) fn keys() -> Vec<String> {
-    let tables = [("ownership", OWNERSHIP), ("engines", ENGINES), ("display", DISPLAY)];
+    let tables = [("ownership", OWNERSHIP), ("engines", ENGINES), ("retired", RETIRED), ("display", DISPLAY)];
     let top = TOP.iter().filter(|k| tables.iter().all(|(t, _)| t != *k)).map(|k| k.to_string());
     top.chain(tables.iter().flat_map(|(t, keys)| keys.iter().map(move |k| format!("{t}.{k}")))).collect()
 }

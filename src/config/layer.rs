@@ -16,6 +16,7 @@ use super::{
 const TEMPLATES: &[&str] = &["wt/{name}", "{name}", "worktree-{name}"];
 const IDLE: Duration = Duration::from_secs(3_600);
 const UNSTARTED_AFTER: Duration = Duration::from_secs(7 * 86_400);
+const RETIRED_KEEP: Duration = Duration::from_secs(90 * 86_400);
 
 /// What one source says; what it leaves out is `None` or empty.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,7 @@ pub struct Layer {
     pub engines: Option<Setting<Engines>>,
     pub ignored_sockets: Vec<Setting<PathBuf>>,
     pub live: Option<Setting<Live>>,
+    pub retired_keep: Option<Setting<Duration>>,
     pub color: Option<Setting<Color>>,
 }
 
@@ -68,6 +70,7 @@ pub(super) fn settle(file: Layer, env: Layer, flags: Layer) -> Result<Settings, 
         engines: flags.engines.or(file.engines).unwrap_or(default(Engines::Auto)),
         ignored_sockets: file.ignored_sockets,
         live: flags.live.or(file.live).unwrap_or(default(Live::Used)),
+        retired_keep: file.retired_keep.unwrap_or(default(RETIRED_KEEP)),
         color: flags.color.or(env.color).or(file.color).unwrap_or(default(Color::Auto)),
     })
 }

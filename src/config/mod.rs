@@ -18,6 +18,7 @@
 //! | `engines.use`                  | `--engine`          |                        | `auto`                               |
 //! | `engines.ignore`               |                     |                        | nothing                              |
 //! | `engines.live`                 | `--live`            |                        | `used`                               |
+//! | `retired.keep`                 |                     |                        | `90d`                                |
 //! | `display.color`                | `--color`           | `TREESWEEP_COLOR`      | `auto`                               |
 //!
 //! A `.env` file or a direnv of a repository can set the environment, so the environment can only narrow a sweep:
@@ -112,6 +113,8 @@ pub struct Settings {
     /// Sockets that are not asked, and whose silence is no warning.
     pub ignored_sockets: Vec<Setting<PathBuf>>,
     pub live: Setting<Live>,
+    /// How old a retirement record gets before `log --expire` drops it.
+    pub retired_keep: Setting<Duration>,
     pub color: Setting<Color>,
 }
 

@@ -32,6 +32,7 @@ fn without_any_source_the_defaults_hold() {
     let s = file("");
     assert_eq!(s.idle, Setting::new(Duration::from_secs(3_600), Origin::Default));
     assert_eq!(s.unstarted_after.as_secs(), 7 * 86_400);
+    assert_eq!(s.retired_keep.as_secs(), 90 * 86_400);
     let templates: Vec<_> = s.templates.iter().map(ToString::to_string).collect();
     assert_eq!(templates, ["wt/{name}", "{name}", "worktree-{name}"]);
     assert_eq!(*s.engines, Engines::Auto);
@@ -63,6 +64,9 @@ use = "/run/user/1000/docker.sock"
 ignore = ["/var/run/docker.sock"]
 live = "mounted"
 
+[retired]
+keep = "30d"
+
 [display]
 color = "never"
 "#;
@@ -91,6 +95,7 @@ fn every_key_of_the_file_is_read_with_its_line() {
     assert_eq!(*s.engines, Engines::Socket("/run/user/1000/docker.sock".into()));
     assert_eq!(s.ignored_sockets[0].value, Path::new("/var/run/docker.sock"));
     assert_eq!(*s.live, Live::Mounted);
+    assert_eq!(s.retired_keep.as_secs(), 30 * 86_400);
     assert_eq!(*s.color, Color::Never);
 }
 

@@ -13,6 +13,7 @@ use gix::filter::plumbing::ident;
 use gix::glob::pattern::Case;
 
 use crate::git::open::{Unreadable, chain};
+use crate::vantage::paths::escape;
 
 /// The attributes that decide about conversion (`convert_attrs`).
 const ASKED: [&str; 6] = ["filter", "working-tree-encoding", "text", "crlf", "eol", "ident"];
@@ -73,6 +74,19 @@ pub enum Conversion {
     Driver(BString),
     /// It is in this encoding, whose tables only git's `iconv` has.
     Foreign(BString),
+}
+
+impl Conversion {
+    /// What git would do to the stored bytes before it writes the file, if that leaves others than a plain write; line
+    /// ends and `$Id$` come out as unchanged either way.
+    pub fn on_checkout(&self) -> Option<String> {
+        match self {
+            Self::Driver(name) => Some(format!("filter={}", escape(name))),
+            Self::Foreign(name) => Some(format!("working-tree-encoding={}", escape(name))),
+            Self::BuiltIn(BuiltIn { encoding: Some(_), .. }) => Some("working-tree-encoding=UTF-16".into()),
+            Self::BuiltIn(_) | Self::None => None,
+        }
+    }
 }
 
 /// Conversions that are computed here.

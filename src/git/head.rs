@@ -24,6 +24,10 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
+    // Written before the log and removed after it.
+    ("BISECT_START", "bisect"),
+    // Work that was put aside for a merge and has not come back.
+    ("MERGE_AUTOSTASH", "autostash"),
     ("sequencer", "sequencer"),
     ("index.lock", "index.lock (a git process at work, or the remains of one)"),
     ("HEAD.lock", "HEAD.lock (a git process at work, or the remains of one)"),
@@ -47,7 +51,7 @@ pub fn head_facts(
     match head {
         Head::Branch(name) => {
             facts.branch = Some(name.clone());
-            facts.tip = refs.resolve(name.as_bstr());
+            facts.tip = refs.chase(name.as_bstr())?;
             facts.symbolic_branch = matches!(refs.get(name.as_bstr()), Some(Target::Symbolic(_)));
             if facts.tip.is_none() {
                 facts.last_known = reflog::read(entry, "logs/HEAD")?.last().map(|line| line.new);
@@ -76,6 +80,7 @@ fn operations(entry: &Dir) -> Result<Vec<Operation>, Unreadable> {
                 found.retain(|o| o.kind != "am");
                 found.push(Operation { kind: "am", since: meta.mtime });
             }
+            Ok(_) if found.iter().any(|o| o.kind == *kind) => {}
             Ok(meta) => found.push(Operation { kind, since: meta.mtime }),
             // A file in the place of a directory on the way: the operation's file is not there.
             Err(Refused::Absent) => {}

@@ -1,23 +1,35 @@
 //! What has landed, and what travels inside another branch: one shared walk for all worktrees of a clone.
 //!
 //! The walk goes from all tips towards older commits in the order of their dates and paints each commit with the trunk
-//! refs and the branches that reach it. Paint only follows parent links, so that a wrong date (which ends the walk too
-//! early) can hide that a branch has landed, and never make up that it has.
+//! refs and the branches that reach it. It ends when what is left is older than everything that no trunk ref has reached
+//! yet. Paint only follows parent links, so that a wrong date (which ends the walk too early) can hide that a branch has
+//! landed, and never make up that it has.
+
+mod bases;
+mod reach;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use bstr::BString;
 use gix::ObjectId;
 
+pub use self::bases::merge_bases;
+pub use self::reach::Reach;
 use crate::git::index::Depth;
 use crate::git::open::Unreadable;
 use crate::stop::Stop;
 
 /// A commit as far as history is concerned.
 struct Parsed {
+    /// None behind a shallow boundary: what lies there is not here.
     parents: Vec<ObjectId>,
     /// Committer's time in seconds.
     time: i64,
+    /// It has parents that are not here.
+    cut: bool,
+    tree: ObjectId,
 }
 
 /// Reads commits; with `verified` their bytes must hash to their names (forged objects, design: threat model).
@@ -42,8 +54,26 @@ impl<'r> Commits<'r> {
         Self::new(repo, depth == Depth::BeforeRemoval)
     }
 
+    pub fn repo(&self) -> &'r gix::Repository {
+        self.repo
+    }
+
+    /// Whether objects have to hash to their names before they are believed.
+    pub fn verified(&self) -> bool {
+        self.verified
+    }
+
+    /// The tree of the commit `id`; `None` if that commit can't be believed.
+    pub fn tree(&self, id: ObjectId) -> Option<ObjectId> {
+        Some(self.parse(id)?.tree)
+    }
+
     /// `None` if it is missing, is no commit, or is not what its name says.
     fn parse(&self, id: ObjectId) -> Option<Parsed> {
+        // An id of another kind can't be looked up at all: gix asserts that it is of the store's.
+        if id.kind() != self.repo.object_hash() {
+            return None;
+        }
         let object = self.repo.find_object(id).ok()?;
         if object.kind != gix::objs::Kind::Commit {
             return None;
@@ -52,17 +82,18 @@ impl<'r> Commits<'r> {
             return None;
         }
         let commit = object.try_into_commit().ok()?;
-        let time = commit.time().ok()?.seconds;
-        // What lies behind a shallow boundary is not here.
-        let parents = match self.shallow.contains(&id) {
-            true => Vec::new(),
-            false => commit.parent_ids().map(|p| p.detach()).collect(),
-        };
-        Some(Parsed { parents, time })
+        let (time, tree) = (commit.time().ok()?.seconds, commit.tree_id().ok()?.detach());
+        let mut parents: Vec<ObjectId> = commit.parent_ids().map(|p| p.detach()).collect();
+        let cut = self.shallow.contains(&id) && !parents.is_empty();
+        if cut {
+            parents.clear();
+        }
+        Some(Parsed { parents, time, cut, tree })
     }
 }
 
-fn hashes_to(data: &[u8], kind: gix::objs::Kind, id: ObjectId) -> bool {
+/// Whether `data` is what the object `id` must be.
+pub fn hashes_to(data: &[u8], kind: gix::objs::Kind, id: ObjectId) -> bool {
     gix::objs::compute_hash(id.kind(), kind, data).is_ok_and(|hash| hash == id)
 }
 
@@ -96,6 +127,9 @@ fn ones(bits: &Bits) -> impl Iterator<Item = usize> + '_ {
         .flat_map(|(w, word)| (0..64).filter(move |b| word & (1 << b) != 0).map(move |b| w * 64 + b))
 }
 
+/// Clocks of different machines differ: so many seconds more are walked before something counts as not reached.
+const SKEW: i64 = 24 * 60 * 60;
+
 #[derive(Default)]
 struct Paint {
     /// Bit n: trunk ref n reaches it.
@@ -104,6 +138,8 @@ struct Paint {
     branches: Bits,
     parents: Vec<ObjectId>,
     time: i64,
+    /// How often it is in the queue.
+    queued: usize,
 }
 
 /// The painted part of the history.
@@ -134,7 +170,8 @@ pub fn paint(
     tips: Vec<(BString, ObjectId)>,
     stop: &Stop,
 ) -> Painted {
-    let mut walk = Painter { commits, paint: HashMap::new(), queue: BinaryHeap::new(), open: 0 };
+    let mut walk =
+        Painter { commits, paint: HashMap::new(), queue: BinaryHeap::new(), open: 0, oldest: i64::MAX };
     for (at, id) in trunk.iter().enumerate().take(32) {
         walk.add(*id, 1 << at, &Bits::new());
     }
@@ -157,8 +194,10 @@ struct Painter<'a, 'r> {
     commits: &'a Commits<'r>,
     paint: HashMap<ObjectId, Paint>,
     queue: BinaryHeap<(i64, ObjectId)>,
-    /// Queued commits that no trunk ref has reached yet: the walk may end when there is none.
+    /// How many in the queue no trunk ref has reached.
     open: usize,
+    /// The oldest date of all that were not reached by one when they were met.
+    oldest: i64,
 }
 
 impl Painter<'_, '_> {
@@ -169,40 +208,40 @@ impl Painter<'_, '_> {
         }
         let Some(paint) = self.paint.get_mut(&id) else { return };
         let more_trunk = trunk & !paint.trunk != 0;
+        if paint.trunk == 0 && more_trunk {
+            self.open -= paint.queued;
+        }
         paint.trunk |= trunk;
         let more_branches = paint.trunk == 0 && union(&mut paint.branches, branches);
         if more_trunk || more_branches {
-            self.open += usize::from(paint.trunk == 0);
+            if paint.trunk == 0 {
+                self.open += 1;
+                self.oldest = self.oldest.min(paint.time);
+            }
+            paint.queued += 1;
             self.queue.push((paint.time, id));
         }
     }
 
     fn run(&mut self, stop: &Stop) {
         let mut steps = 0u32;
-        // `open` counts pushes, so that it may be too high, never too low: the walk may only be longer.
-        while let Some((_, id)) = self.queue.pop() {
-            let Some(paint) = self.paint.get(&id) else { continue };
+        while let Some((time, id)) = self.queue.pop() {
+            // Commits of one second come in any order, so that only older ones can't be children of what is open.
+            let decided = self.open == 0 && time < self.oldest.saturating_sub(SKEW);
+            steps = steps.wrapping_add(1);
+            if decided || steps.is_multiple_of(256) && stop.is_set() {
+                return;
+            }
+            let Some(paint) = self.paint.get_mut(&id) else { continue };
+            paint.queued -= 1;
             let (trunk, branches, parents) = (paint.trunk, paint.branches.clone(), paint.parents.clone());
             if trunk == 0 {
-                self.open = self.open.saturating_sub(1);
+                self.open -= 1;
             }
             for parent in parents {
                 self.add(parent, trunk, &branches);
             }
-            steps += 1;
-            if steps.is_multiple_of(256) && (stop.is_set() || !self.undecided()) {
-                return;
-            }
         }
-    }
-
-    /// Something in the queue is not known to be the trunk's.
-    fn undecided(&mut self) -> bool {
-        if self.open > 0 {
-            self.open =
-                self.queue.iter().filter(|(_, id)| self.paint.get(id).is_some_and(|p| p.trunk == 0)).count();
-        }
-        self.open > 0
     }
 }
 
@@ -216,14 +255,16 @@ impl Painted {
         }
     }
 
-    /// Tips that strictly contain tip number `at`, with how far ahead they are, nearest first. A tip of the same
-    /// commit is a twin and contains nothing; one that has landed is not in the walk's branches any more.
+    /// Tips that strictly contain tip number `at` and that no trunk ref contains, with how far ahead they are, nearest
+    /// first. A tip of the same commit is a twin and contains nothing.
     pub fn containers(&self, at: usize) -> Vec<(usize, u64)> {
         let Some(paint) = self.paint.get(&self.tips[at].1).filter(|p| p.trunk == 0) else {
             return Vec::new();
         };
         let mut found: Vec<(usize, u64)> = ones(&paint.branches)
             .filter(|other| self.tips[*other].1 != self.tips[at].1)
+            // With wrong dates the walk may end between a tip that has landed and what it contains.
+            .filter(|other| matches!(self.standing(*other), Standing::Ahead(_)))
             .map(|other| (other, self.own[other].saturating_sub(self.own[at])))
             .collect();
         found.sort_by(|a, b| a.1.cmp(&b.1).then_with(|| self.tips[a.0].0.cmp(&self.tips[b.0].0)));
@@ -239,98 +280,18 @@ impl Painted {
         &self.tips[at]
     }
 
-    /// The trunk's commits that are parents of the tip's own ones: if it is only one, it is the merge base.
-    pub fn forks(&self, at: usize) -> HashSet<ObjectId> {
+    /// Where tip number `at` left the trunk last, as far as dates tell: a guess at the merge base that costs nothing.
+    /// [`merge_bases`] knows.
+    pub fn fork(&self, at: usize) -> Option<ObjectId> {
         let word = at / 64;
-        let has = |paint: &&Paint| {
+        let is_own = |paint: &&Paint| {
             paint.trunk == 0 && paint.branches.get(word).is_some_and(|w| w & (1 << (at % 64)) != 0)
         };
-        self.paint
-            .values()
-            .filter(has)
-            .flat_map(|paint| &paint.parents)
-            .filter(|parent| self.paint.get(*parent).is_some_and(|p| p.trunk != 0))
-            .copied()
-            .collect()
-    }
-}
-
-/// Which commits shared refs reach, walked only as far as it is asked.
-pub struct Reach<'r> {
-    commits: &'r Commits<'r>,
-    seen: HashSet<ObjectId>,
-    queue: BinaryHeap<(i64, ObjectId)>,
-}
-
-impl<'r> Reach<'r> {
-    /// From `holders`, which may be tags: they are peeled.
-    pub fn new(commits: &'r Commits<'r>, holders: impl Iterator<Item = ObjectId>) -> Self {
-        let mut reach = Self { commits, seen: HashSet::new(), queue: BinaryHeap::new() };
-        for id in holders {
-            if let Some(commit) = peel(commits.repo, id) {
-                reach.push(commit);
-            }
-        }
-        reach
-    }
-
-    fn push(&mut self, id: ObjectId) {
-        if self.seen.insert(id)
-            && let Some(parsed) = self.commits.parse(id)
-        {
-            self.queue.push((parsed.time, id));
-        }
-    }
-
-    /// Whether a shared ref reaches `id`. A commit that is older than one that it is an ancestor of is always found;
-    /// with wrong dates the answer may be no where it should be yes, and then the work is kept.
-    pub fn contains(&mut self, id: ObjectId) -> bool {
-        let Some(wanted) = self.commits.parse(id) else { return false };
-        while !self.seen.contains(&id) && self.queue.peek().is_some_and(|(time, _)| *time >= wanted.time) {
-            let Some((_, next)) = self.queue.pop() else { break };
-            for parent in self.commits.parse(next).map(|p| p.parents).unwrap_or_default() {
-                self.push(parent);
-            }
-        }
-        self.seen.contains(&id)
-    }
-
-    /// Of `ids`, the commits that no shared ref reaches, without those that another of them reaches.
-    pub fn strays(&mut self, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
-        let mut lost: Vec<(i64, ObjectId)> = ids
-            .into_iter()
-            .collect::<HashSet<_>>()
-            .into_iter()
-            .filter_map(|id| Some((self.commits.parse(id)?.time, id)))
-            .filter(|(_, id)| !self.contains(*id))
-            .collect();
-        lost.sort_unstable_by(|a, b| b.cmp(a));
-        let mut covered = HashSet::new();
-        let mut tips = Vec::new();
-        for (_, id) in lost {
-            if !covered.contains(&id) {
-                tips.push(id);
-                self.cover(id, &mut covered);
-            }
-        }
-        tips
-    }
-
-    fn cover(&mut self, from: ObjectId, covered: &mut HashSet<ObjectId>) {
-        let mut queue = vec![from];
-        while let Some(id) = queue.pop() {
-            if covered.insert(id) && !self.contains(id) {
-                queue.extend(self.commits.parse(id).map(|p| p.parents).unwrap_or_default());
-            }
-        }
-    }
-}
-
-fn peel(repo: &gix::Repository, id: ObjectId) -> Option<ObjectId> {
-    let object = repo.find_object(id).ok()?;
-    match object.kind {
-        gix::objs::Kind::Commit => Some(id),
-        gix::objs::Kind::Tag => Some(object.peel_to_commit().ok()?.id),
-        _ => None,
+        let own = self.paint.values().filter(is_own);
+        let in_trunk = own.flat_map(|paint| &paint.parents).filter_map(|parent| {
+            let paint = self.paint.get(parent).filter(|p| p.trunk != 0)?;
+            Some((paint.time, *parent))
+        });
+        in_trunk.max().map(|(_, id)| id)
     }
 }

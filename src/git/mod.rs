@@ -5,9 +5,15 @@ pub mod convert;
 pub mod head;
 pub mod history;
 pub mod index;
+pub mod kinds;
+pub mod layout;
 pub mod lfs;
+pub mod objects;
 pub mod open;
 pub mod reflog;
 pub mod refs;
 pub mod registration;
 pub mod submodule;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod tree;

@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use crate::beneath::{Dir, Refused};
+use crate::beneath::{Dir, Refused, lstat};
+use crate::git::kinds::object_stores;
 use crate::vantage::paths::{LocalPath, escape};
 
 /// Files that git reads whole, below the common directory, with the most bytes that are read of each.
@@ -20,7 +21,6 @@ const COMMON_FILES: &[(&str, u64)] = &[
     ("info/attributes", 4 << 20),
     ("info/sparse-checkout", 4 << 20),
     ("info/grafts", 16 << 20),
-    ("objects/info/alternates", 1 << 20),
 ];
 
 /// The same for an administrative entry.
@@ -58,45 +58,94 @@ impl Unreadable {
 
 /// Opens the clone whose common directory is `common`.
 pub fn open_clone(common: &Dir) -> Result<gix::Repository, Unreadable> {
-    check_files(common, COMMON_FILES)?;
-    check_extensions(common)?;
-    open_at(common.path())
+    check_common(common)?;
+    object_stores(common)?;
+    open_at(common, common)
 }
 
-/// Opens the administrative entry `entry` of the clone `common` as a repository of its own, with its HEAD and index.
+/// The same, with everything that is read as evidence beneath one of `roots`: a clone may borrow objects from elsewhere.
+pub fn open_clone_within(common: &Dir, roots: &[LocalPath]) -> Result<gix::Repository, Unreadable> {
+    check_common(common)?;
+    let outside = |store: &&LocalPath| !roots.iter().any(|root| store.is_beneath_or_at(root));
+    if let Some(store) = object_stores(common)?.iter().find(outside) {
+        return Err(Unreadable(format!(
+            "{}/objects/info/alternates: {store} is outside of every root; add a root that holds it",
+            common.path()
+        )));
+    }
+    open_at(common, common)
+}
+
+/// Opens the administrative entry `entry` of the clone `common`, which has been opened before, as a repository of its
+/// own, with its HEAD and index.
 pub fn open_entry(common: &Dir, entry: &Dir) -> Result<gix::Repository, Unreadable> {
-    check_files(common, COMMON_FILES)?;
-    check_extensions(common)?;
+    check_common(common)?;
     check_files(entry, ENTRY_FILES)?;
-    open_at(entry.path())
+    open_at(common, entry)
 }
 
-fn open_at(git_dir: &LocalPath) -> Result<gix::Repository, Unreadable> {
+fn check_common(common: &Dir) -> Result<(), Unreadable> {
+    check_files(common, COMMON_FILES)?;
+    // Git takes refs, objects and configuration from where such a file leads (`get_common_dir`). In the place where
+    // registrations lie it is no part of any clone: it would let another clone's history answer for this one.
+    match common.meta("commondir") {
+        Err(Refused::Absent) => {}
+        Ok(_) => {
+            let path = common.path();
+            return Err(Unreadable(format!("{path}/commondir: a clone's own directory must not have one")));
+        }
+        Err(refused) => return Err(Unreadable(format!("{}/commondir: {refused}", common.path()))),
+    }
+    check_extensions(common)
+}
+
+/// Keys that decide how gix reads a repository, whatever its own configuration says.
+const OVERRIDES: [&str; 11] = [
+    // Forged replacements and a forged commit graph must not decide what has landed.
+    "core.useReplaceRefs=false",
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
+    // Weak stat settings would let a change pass.
+    "core.checkStat=default",
+    "core.trustCtime=true",
+    "core.fileMode=true",
+    "core.ignoreCase=false",
+    "core.symlinks=true",
+    "core.precomposeUnicode=false",
+    "core.untrackedCache=false",
+    "core.fsmonitor=false",
+];
+
+fn open_at(common: &Dir, git_dir: &Dir) -> Result<gix::Repository, Unreadable> {
+    let path = git_dir.path();
     let options = gix::open::Options::isolated()
         .with(gix::sec::Trust::Reduced)
         .bail_if_untrusted(false)
         .open_path_as_is(true)
-        .config_overrides([
-            // Forged replacements and a forged commit graph must not decide what has landed.
-            "core.useReplaceRefs=false",
-            "core.commitGraph=false",
-            "core.multiPackIndex=false",
-            // Weak stat settings would let a change pass.
-            "core.checkStat=default",
-            "core.trustCtime=true",
-            "core.fileMode=true",
-            "core.ignoreCase=false",
-            "core.symlinks=true",
-            "core.precomposeUnicode=false",
-            "core.untrackedCache=false",
-            "core.fsmonitor=false",
-        ]);
-    let repo = gix::open_opts(git_dir.as_path(), options)
-        .map_err(|e| Unreadable(format!("{git_dir}: {}", chain(&e))))?;
+        .config_overrides(OVERRIDES);
+    let mut repo =
+        gix::open_opts(path.as_path(), options).map_err(|e| Unreadable(format!("{path}: {}", chain(&e))))?;
     if repo.git_dir_trust() != gix::sec::Trust::Reduced {
-        return Err(Unreadable(format!("{git_dir}: it was opened with full trust, so it was not read")));
+        return Err(Unreadable(format!("{path}: it was opened with full trust, so it was not read")));
     }
+    // gix opens by path and reads `commondir` itself, and with `core.precomposeUnicode` (which it takes from the file,
+    // before any override) it spells the path anew: what it found must be what we hold.
+    is_at(repo.git_dir(), git_dir)?;
+    is_at(repo.common_dir(), common)?;
+    repo.refs.precompose_unicode = false;
     Ok(repo)
+}
+
+fn is_at(found: &Path, held: &Dir) -> Result<(), Unreadable> {
+    let wrong = |why: &dyn std::fmt::Display| Unreadable(format!("{}: {why}", held.path()));
+    let id = held.own_meta().map_err(|e| wrong(&e))?.id;
+    match LocalPath::new(found).map(|path| lstat(&path)) {
+        Some(Ok(meta)) if meta.id == id => Ok(()),
+        _ => {
+            let shown = escape(found.as_os_str().as_encoded_bytes());
+            Err(wrong(&format_args!("opening it led to {shown}")))
+        }
+    }
 }
 
 /// Sees that each of `files` is absent or a plain file within its bound.
@@ -176,49 +225,4 @@ pub fn read_optional(dir: &Dir, name: impl AsRef<Path>, limit: u64) -> Result<Op
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::Command;
-
-    fn clone_with(config: &[(&str, &str)]) -> (tempfile::TempDir, Dir) {
-        let tmp = tempfile::tempdir().unwrap();
-        let path = tmp.path().canonicalize().unwrap();
-        let git = |args: &[&str]| {
-            let ok = Command::new("git")
-                .current_dir(&path)
-                .args(args)
-                .env("GIT_CONFIG_GLOBAL", "/dev/null")
-                .status();
-            assert!(ok.unwrap().success(), "git {args:?}");
-        };
-        git(&["init", "-q", "-b", "main", "."]);
-        for (key, value) in config {
-            git(&["config", key, value]);
-        }
-        let dir = Dir::open(&LocalPath::new(path.join(".git")).unwrap()).unwrap();
-        (tmp, dir)
-    }
-
-    #[test]
-    fn what_we_do_not_understand_is_refused() {
-        for (key, value, readable) in [
-            ("extensions.worktreeConfig", "true", true),
-            ("extensions.relativeWorktrees", "true", true),
-            ("extensions.partialClone", "origin", true),
-            ("extensions.refStorage", "files", true),
-            ("extensions.refStorage", "reftable", false),
-            ("extensions.somethingNew", "1", false),
-        ] {
-            let (_tmp, dir) = clone_with(&[("core.repositoryformatversion", "1"), (key, value)]);
-            assert_eq!(open_clone(&dir).is_ok(), readable, "{key}={value}: {:?}", open_clone(&dir).err());
-        }
-    }
-
-    #[test]
-    fn a_fifo_does_not_hold_us() {
-        let (tmp, dir) = clone_with(&[]);
-        nix::unistd::mkfifo(&tmp.path().join(".git/packed-refs"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let error = open_clone(&dir).unwrap_err();
-        assert!(error.0.contains("packed-refs") && error.0.contains("FIFO"), "{error}");
-    }
-}
+mod tests;

@@ -1,10 +1,15 @@
 //! Reflogs, read by handle and up to a bound.
 
-use bstr::BString;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::{BString, ByteSlice};
 use gix::ObjectId;
 
-use crate::beneath::{Dir, Stamp};
+use crate::beneath::{Dir, Kind, Refused, Stamp};
+use crate::git::kinds::listed;
 use crate::git::open::{Unreadable, read_optional};
+use crate::vantage::paths::escape;
 
 /// Most bytes of a reflog that are read; git itself expires entries after 90 days.
 const REFLOG_FILE: u64 = 64 << 20;
@@ -39,11 +44,46 @@ pub fn read(dir: &Dir, path: impl AsRef<std::path::Path>) -> Result<Vec<Line>, U
         .collect()
 }
 
-/// Whether a line is of a command that makes commits on the branch: a fast-forward or a reset makes none.
+/// The lines of all reflogs below the directory `path` of `dir`: HEAD's and those of per-worktree refs.
+///
+/// # Errors
+/// A directory or a file of it can't be read.
+pub fn all_below(dir: &Dir, path: &str) -> Result<Vec<Line>, Unreadable> {
+    const DEEPEST: usize = 64;
+    let mut lines = Vec::new();
+    let mut pending = match dir.dir(path) {
+        Ok(dir) => vec![(dir, 0)],
+        Err(Refused::Absent) => Vec::new(),
+        Err(refused) => return Err(Unreadable(format!("{}/{path}: {refused}", dir.path()))),
+    };
+    while let Some((dir, depth)) = pending.pop() {
+        for (name, kind) in listed(&dir)? {
+            let path = OsStr::from_bytes(&name);
+            match (kind, dir.dir(path)) {
+                (Kind::Directory, Ok(below)) if depth < DEEPEST => pending.push((below, depth + 1)),
+                (Kind::Directory, Ok(below)) => {
+                    return Err(Unreadable(format!("{}: logs are nested too deep", below.path())));
+                }
+                (Kind::Directory, Err(refused)) => {
+                    return Err(Unreadable(format!("{}/{}: {refused}", dir.path(), escape(&name))));
+                }
+                _ => lines.extend(read(&dir, path)?),
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Whether a line is of a command that makes a commit on the branch: a fast-forward, a reset, or a rebase that finds
+/// nothing to apply makes none. What a rebase applies was committed before.
 pub fn makes_commit(line: &Line) -> bool {
-    const MAKERS: [&[u8]; 5] = [b"commit", b"cherry-pick", b"revert", b"am:", b"rebase"];
-    let merged = line.message.starts_with(b"merge ") && !line.message.ends_with(b"Fast-forward");
-    line.old != line.new && (merged || MAKERS.iter().any(|m| line.message.starts_with(m)))
+    const MAKERS: [&[u8]; 4] = [b"commit", b"cherry-pick:", b"revert:", b"am:"];
+    let message = line.message.as_slice();
+    // A fast-forward says so, and perhaps goes on (`builtin/merge.c`): only what a merge commit says counts.
+    let merged = [": Merge made by", ": In-index merge"].iter().any(|how| message.contains_str(how));
+    let merged = merged && (message.starts_with(b"merge ") || message.starts_with(b"pull"));
+    let forwarded = message == b"cherry-pick: fast-forward";
+    line.old != line.new && !forwarded && (merged || MAKERS.iter().any(|m| message.starts_with(m)))
 }
 
 #[cfg(test)]
@@ -61,9 +101,12 @@ mod tests {
         for made in [
             "commit: x",
             "commit (amend): x",
+            "commit (initial): x",
             "cherry-pick: x",
-            "rebase (finish): x",
-            "merge a: Merge made by",
+            "revert: x",
+            "am: x",
+            "merge a: Merge made by the 'ort' strategy.",
+            "pull origin main: Merge made by the 'ort' strategy.",
         ] {
             assert!(makes_commit(&line(made)), "{made}");
         }
@@ -71,7 +114,11 @@ mod tests {
             "branch: Created from main",
             "reset: moving to HEAD~1",
             "merge origin/main: Fast-forward",
-            "pull: x",
+            "merge origin/main: Fast-forward (no commit created; -m option ignored)",
+            "pull: Fast-forward",
+            "rebase (finish): refs/heads/x onto 0123",
+            "rebase finished: refs/heads/x onto 0123",
+            "cherry-pick: fast-forward",
         ] {
             assert!(!makes_commit(&line(not)), "{not}");
         }

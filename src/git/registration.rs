@@ -224,40 +224,4 @@ fn split_entry(target: &RecordedPath) -> Option<(RecordedPath, EntryName)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn heads_are_branches_or_commits() {
-        assert_eq!(parse_head(b"ref: refs/heads/x\n"), Some(Head::Branch("refs/heads/x".into())));
-        assert_eq!(parse_head(b"ref:refs/heads/x"), Some(Head::Branch("refs/heads/x".into())));
-        let hex = "0123456789abcdef0123456789abcdef01234567";
-        assert_eq!(
-            parse_head(hex.as_bytes()),
-            Some(Head::Detached(ObjectId::from_hex(hex.as_bytes()).unwrap()))
-        );
-        for junk in [
-            &b""[..],
-            b"ref: ",
-            b"ref: refs/heads/.invalid\n",
-            b"ref: ../../x",
-            b"ref: HEAD",
-            b"zz",
-            b"\xff\x00",
-        ] {
-            assert_eq!(parse_head(junk), None, "{}", escape(junk));
-        }
-    }
-
-    #[test]
-    fn pointers_name_clone_and_entry() {
-        let p = Pointer::parse(b"gitdir: /workspaces/app/.git/worktrees/x\r\n").unwrap();
-        let (clone, name) = p.entry.unwrap();
-        assert_eq!((clone.as_bstr(), name.as_bstr()), ("/workspaces/app/.git".into(), "x".into()));
-        assert!(Pointer::parse(b"gitdir: /a/.git/modules/lib\n").unwrap().entry.is_none());
-        assert_eq!(Pointer::parse(b"gitdir:/x"), None);
-        assert_eq!(Pointer::parse(b"gitdir: \n"), None);
-        let windows = Pointer::parse(b"gitdir: C:\\src\\app\\.git\\worktrees\\x").unwrap();
-        assert_eq!(windows.entry.unwrap().1.as_bstr(), "x");
-    }
-}
+mod tests;

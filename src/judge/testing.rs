@@ -245,7 +245,8 @@ pub const OBJECTIONS: &[Objection] = &[
     objection(Code::NotLanded, Question::History, |f| history(f).landed = Landed::No { ahead: Some(2) }),
     objection(Code::NotLanded, Question::History, |f| history(f).landed = Landed::No { ahead: None }),
     objection(Code::Unstarted, Question::History, |f| {
-        (history(f).has_own_commit, history(f).born) = (false, Some(ago(DAY)));
+        let born = history(f).born.map(|born| born.max(ago(DAY)));
+        (history(f).has_own_commit, history(f).born) = (false, born);
     }),
     objection(Code::Unstarted, Question::History, |f| {
         (history(f).has_own_commit, history(f).born) = (false, None);
@@ -286,12 +287,16 @@ pub const OBJECTIONS: &[Objection] = &[
         tree(f).undeletable = Some(Undeletable { count: 1, path: "a".into(), why });
     }),
     objection(Code::RecentlyActive, Question::Tree, |f| {
-        tree(f).newest = Some((ago(HOUR - 1), BString::from("a")));
+        let newest = tree(f).newest.take().map_or(ago(HOUR - 1), |(at, _)| at.max(ago(HOUR - 1)));
+        tree(f).newest = Some((newest, BString::from("a")));
     }),
     objection(Code::Unreadable, Question::Tree, |f| tree(f).fingerprint = None),
 ];
 
+/// What is younger still, and what has no time at all, stays: an objection only ever adds.
 fn activity(facts: &mut Facts, last: Option<Stamp>) {
+    let known = facts.activity.answer().and_then(|a| a.last.as_ref()).map(|(at, _)| *at);
+    let last = last.zip(known).map(|(at, known)| at.max(known));
     facts.activity = Asked::Answered(ActivityFacts { last: last.map(|at| (at, "its index".to_owned())) });
 }
 

@@ -6,6 +6,8 @@
 //! | [`plan`]     | every worktree with its verdict and why, the totals, what to type next |
 //! | [`explain`]  | every question asked of one worktree                            |
 //! | [`outcome`]  | what was done, and what failed                                  |
+//! | [`log`]      | what was removed, and what is kept of it                        |
+//! | [`restore`]  | what came back, and what did not                                |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -15,11 +17,13 @@
 pub mod explain;
 mod hints;
 pub mod json;
+pub mod log;
 pub mod outcome;
 pub mod plan;
 pub mod progress;
 pub mod prompt;
 pub mod reasons;
+pub mod restore;
 pub mod shell;
 pub mod style;
 mod table;

@@ -24,9 +24,10 @@ pub fn render(plan: &Plan, view: &View) -> String {
 /// The plan of a run that goes on to act: what it will do it says itself.
 pub fn before_acting(plan: &Plan, view: &View) -> String {
     let Some(mut out) = worktrees(plan, view) else { return nothing(plan, view) };
-    out.push_str(&awaiting(&plan.totals, view));
-    out.push_str(&kept(&plan.totals, view));
-    out.push('\n');
+    let sums = awaiting(&plan.totals, view) + &kept(&plan.totals, view);
+    if !sums.is_empty() {
+        out.push_str(&(sums + "\n"));
+    }
     out
 }
 

@@ -1,6 +1,6 @@
 //! What a run is at, for whoever waits: a spinner while it looks, a bar with bytes and an estimate while it removes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -44,6 +44,7 @@ impl Progress for Silent {
 pub struct Bars {
     looking: ProgressBar,
     found: AtomicU64,
+    ticking: AtomicBool,
     removing: ProgressBar,
 }
 
@@ -57,6 +58,7 @@ impl Bars {
         Self {
             looking: ProgressBar::new(0).with_style(style(LOOKING)),
             found: AtomicU64::new(0),
+            ticking: AtomicBool::new(false),
             removing: ProgressBar::new(0).with_style(style(REMOVING)),
         }
     }
@@ -68,7 +70,10 @@ impl Bars {
             0 => format!("{clones} found"),
             all => format!("{clones} found, {judged} of {} judged", count(all, "worktree")),
         });
-        self.looking.enable_steady_tick(TICK);
+        // Each call would start a thread, and wait for the one before.
+        if !self.ticking.swap(true, Ordering::Relaxed) {
+            self.looking.enable_steady_tick(TICK);
+        }
     }
 
     fn freed(&self, bytes: u64) {

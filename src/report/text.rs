@@ -94,12 +94,16 @@ pub fn visible(bytes: &[u8]) -> String {
 
 /// A clone's directory for a heading, with `~` for the home directory.
 pub fn heading(clone: &ClonePlan, home: Option<&Path>) -> String {
-    let raw = clone.path.raw().or_else(|| clone.common_dir.raw()).unwrap_or_default();
+    place(&clone.path.raw().or_else(|| clone.common_dir.raw()).unwrap_or_default(), home)
+}
+
+/// A path that is only to be read, with `~` for the home directory.
+pub fn place(raw: &[u8], home: Option<&Path>) -> String {
     let home = home.map(|h| h.as_os_str().as_encoded_bytes()).filter(|h| h.len() > 1);
     let rest = home.and_then(|h| raw.strip_prefix(h)).filter(|r| r.is_empty() || r.starts_with(b"/"));
     match rest {
         Some(rest) => format!("~{}", visible(rest)),
-        None => visible(&raw),
+        None => visible(raw),
     }
 }
 

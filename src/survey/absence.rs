@@ -1,55 +1,138 @@
 //! How far the absence of a translated path is proven, and what casts doubt on it (design: Absence).
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
-use crate::beneath::{self, Dir, Refused};
+use bstr::ByteSlice;
+
+use crate::beneath::{Dir, Refused};
+use crate::git::registration::Registration;
 use crate::judge::facts::AbsenceProof;
-use crate::vantage::paths::LocalPath;
+use crate::survey::ground::Ground;
+use crate::vantage::mountinfo::MountTable;
+use crate::vantage::paths::{LocalPath, RecordedPath, escape};
 use crate::vantage::translate::{TranslationKind, Translator};
 
-/// A path at which nothing was found.
-pub struct Missing<'a> {
-    pub local: &'a LocalPath,
-    pub clone_dir: &'a LocalPath,
-    /// The local directory that the translation stands on.
-    pub base: Option<LocalPath>,
-    /// Everything that the same translation names for this clone, `local` among it.
-    pub others: &'a [LocalPath],
+/// What the marker of an entry says of a path at which nothing is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// There is none of this vantage, or it speaks of another path.
+    Silent,
+    /// The checkout was at this very path, and the file system that it was on is there.
+    Mounted(String),
+    /// It was at this very path, on a file system that is not there now.
+    NotMounted(String),
 }
 
-/// What a translation proves by itself. Identity proves nothing: the marker of its vantage has to.
-pub fn proof_of(translator: &Translator) -> AbsenceProof {
-    let evidence = translator.evidence();
-    match translator.kind() {
-        TranslationKind::Mount | TranslationKind::Map => AbsenceProof::Proven(evidence.text),
-        _ => AbsenceProof::Weak(evidence.text),
+impl Ground<'_> {
+    /// How far it is proven that the checkout of `registration` is gone, `translator` having placed it at `local`, where
+    /// nothing is.
+    ///
+    /// # Errors
+    /// Why that means nothing.
+    pub(super) fn absence(
+        &self,
+        c: usize,
+        registration: &Registration,
+        translator: &Translator,
+        local: &LocalPath,
+        witness: &dyn Fn(&LocalPath) -> Witness,
+    ) -> Result<AbsenceProof, String> {
+        let recorded = registration.recorded.as_ref().ok();
+        if let Some(spelling) = self.listings.other_spelling(local) {
+            return Err(spelling);
+        }
+        if let Some(trash) = self.trash.get(registration.name.as_bstr()).and_then(|all| all.first()) {
+            return Err(format!("{trash} is what is left of it"));
+        }
+        if let Some(base) = recorded.and_then(|path| translator.base(path))
+            && !self.sides[c].site.dir.is_beneath_or_at(&base)
+            && !self.is_alive(c, translator, &base)
+        {
+            return Err(format!(
+                "nothing that lies below {base} by this translation is there; is a disk not mounted?"
+            ));
+        }
+        match witness(local) {
+            Witness::NotMounted(why) => return Err(why),
+            Witness::Mounted(proof) => return Ok(AbsenceProof::Proven(proof)),
+            Witness::Silent => {}
+        }
+        match recorded.and_then(|path| proof_by(translator, path)) {
+            Some(proof) => Ok(AbsenceProof::Proven(proof)),
+            None => match self.parent_gone(c, local) {
+                Some(doubt) => Err(doubt),
+                None => Ok(AbsenceProof::Weak(translator.evidence().text)),
+            },
+        }
+    }
+
+    /// Away from the clone, a directory that is gone or empty may be a mount point without its mount.
+    fn parent_gone(&self, c: usize, local: &LocalPath) -> Option<String> {
+        if local.is_beneath_or_at(&self.sides[c].site.dir) {
+            return None;
+        }
+        let parent = local.parent()?;
+        match &*self.listings.of(&parent) {
+            Ok(names) if names.is_empty() => Some(format!("{parent} is empty; is a disk not mounted?")),
+            Ok(_) => None,
+            Err(refused) => Some(format!("{parent} is not there ({refused}); is a disk not mounted?")),
+        }
     }
 }
 
-/// Why the absence of `missing` means nothing: a disk that is not mounted, another spelling, a path that can't be looked
-/// at.
-pub fn doubt(missing: &Missing<'_>, kind: TranslationKind) -> Option<String> {
-    other_spelling(missing.local).or_else(|| all_missing(missing)).or_else(|| parent_gone(missing, kind))
+/// What a translation proves by itself: a container's bind of this host, and the user's own word for what lies strictly
+/// below it. Identity proves nothing: the marker of its vantage has to.
+fn proof_by(translator: &Translator, recorded: &RecordedPath) -> Option<String> {
+    let strictly = |from: &RecordedPath| {
+        let path = recorded.slashed().normalized();
+        path.and_then(|path| path.below(&from.slashed()).map(|rest| !rest.is_empty())).unwrap_or(false)
+    };
+    match translator {
+        Translator::Container(_) => Some(translator.evidence().text),
+        Translator::Prefix { kind: TranslationKind::Map, from, .. } if strictly(from) => {
+            Some(translator.evidence().text)
+        }
+        _ => None,
+    }
 }
 
-/// A name beside that differs in case or Unicode form only: the file system of the recorder may not have told them apart.
-fn other_spelling(local: &LocalPath) -> Option<String> {
-    let mut missing = local.clone();
-    loop {
-        let parent = missing.parent()?;
-        match Dir::open(&parent) {
-            Ok(dir) => {
-                let name = folded(missing.file_name()?);
-                return match dir.names() {
-                    Ok(names) => names.iter().find(|n| folded(n) == name).map(|n| {
-                        let n = crate::vantage::paths::escape(n);
-                        format!("{parent} has '{n}', which may be another spelling of it")
-                    }),
-                    Err(refused) => Some(format!("{parent} can't be listed: {refused}")),
-                };
+/// Directories that were listed once for all that is missing in them.
+#[derive(Default)]
+pub(super) struct Listings(RefCell<HashMap<LocalPath, Rc<Listing>>>);
+
+/// Each name by what is left of it without case and composition.
+type Listing = Result<HashMap<Vec<u8>, Vec<u8>>, Refused>;
+
+impl Listings {
+    fn of(&self, dir: &LocalPath) -> Rc<Listing> {
+        if let Some(known) = self.0.borrow().get(dir) {
+            return Rc::clone(known);
+        }
+        let names = Dir::open(dir).and_then(|dir| dir.names());
+        let listing =
+            Rc::new(names.map(|names| names.into_iter().map(|name| (folded(&name), name)).collect()));
+        self.0.borrow_mut().insert(dir.clone(), Rc::clone(&listing));
+        listing
+    }
+
+    /// A name beside that differs in case or Unicode form only: the file system of the recorder may not have told them
+    /// apart.
+    fn other_spelling(&self, local: &LocalPath) -> Option<String> {
+        let mut missing = local.clone();
+        loop {
+            let parent = missing.parent()?;
+            match &*self.of(&parent) {
+                Ok(names) => {
+                    let other = names.get(&folded(missing.file_name()?))?;
+                    let other = escape(other);
+                    return Some(format!("{parent} has '{other}', which may be another spelling of it"));
+                }
+                Err(Refused::Absent) => missing = parent,
+                Err(refused) => return Some(format!("{parent} can't be looked at: {refused}")),
             }
-            Err(Refused::Absent) => missing = parent,
-            Err(refused) => return Some(format!("{parent} can't be looked at: {refused}")),
         }
     }
 }
@@ -57,46 +140,16 @@ fn other_spelling(local: &LocalPath) -> Option<String> {
 /// Case and composition folded away.
 fn folded(name: &[u8]) -> Vec<u8> {
     use unicode_normalization::UnicodeNormalization;
-    match std::str::from_utf8(name) {
+    match name.to_str() {
         Ok(text) => text.nfkd().flat_map(char::to_lowercase).nfkd().collect::<String>().into_bytes(),
         Err(_) => name.to_ascii_lowercase(),
-    }
-}
-
-/// Everything that the translation names is missing at once: it may be the translation that is wrong, or a disk.
-fn all_missing(missing: &Missing<'_>) -> Option<String> {
-    let base = missing.base.as_ref()?;
-    if missing.clone_dir.is_beneath_or_at(base) {
-        return None;
-    }
-    let something =
-        missing.others.iter().any(|other| other != missing.local && beneath::lstat(other).is_ok());
-    (!something).then(|| {
-        format!("nothing that lies below {base} by this translation is there; is a disk not mounted?")
-    })
-}
-
-/// Away from the clone, a directory that is gone or empty may be a mount point without its mount.
-fn parent_gone(missing: &Missing<'_>, kind: TranslationKind) -> Option<String> {
-    let strong = matches!(kind, TranslationKind::Mount | TranslationKind::Map);
-    if strong || missing.local.is_beneath_or_at(missing.clone_dir) {
-        return None;
-    }
-    let parent = missing.local.parent()?;
-    match std::fs::read_dir(parent.as_path()) {
-        Ok(mut entries) => match entries.next() {
-            Some(Ok(_)) => None,
-            Some(Err(error)) => Some(format!("{parent} can't be listed: {error}")),
-            None => Some(format!("{parent} is empty; is a disk not mounted?")),
-        },
-        Err(error) => Some(format!("{parent} is not there ({error}); is a disk not mounted?")),
     }
 }
 
 /// The file system that is at a path now: what a marker records, and has to find again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystemNow {
-    /// `f_fsid`.
+    /// `f_fsid`; some file systems have none, and say 0.
     pub id: u64,
     pub mount_point: Vec<u8>,
 }
@@ -106,7 +159,14 @@ pub struct FileSystemNow {
 /// # Errors
 /// The mount table or the file system can't be read.
 pub fn file_system_of(path: &LocalPath) -> std::io::Result<FileSystemNow> {
-    let table = crate::vantage::mountinfo::MountTable::own().map_err(std::io::Error::other)?;
+    file_system_in(&MountTable::own().map_err(std::io::Error::other)?, path)
+}
+
+/// The same by a mount table of this process that was read before.
+///
+/// # Errors
+/// No mount is over it, or its file system can't be read.
+pub fn file_system_in(table: &MountTable, path: &LocalPath) -> std::io::Result<FileSystemNow> {
     let mount = table.deepest_over(path).ok_or_else(|| std::io::Error::other("no mount is over it"))?;
     let point = mount.mount_point.clone();
     let stat = rustix::fs::statvfs(std::ffi::OsStr::from_bytes(&point))?;

@@ -9,8 +9,10 @@ use bstr::ByteSlice;
 use walkdir::WalkDir;
 
 use crate::beneath::{self, Dir, Kind, Refused};
+use crate::git::layout;
 use crate::git::registration::Pointer;
 use crate::stop::Stop;
+use crate::sweep::trash;
 use crate::vantage::paths::{FileId, LocalPath, RecordedPath, escape};
 
 /// Most bytes of a `.git` file.
@@ -80,8 +82,8 @@ impl CloneSite {
 }
 
 /// Walks all `roots`; what can't be read is a warning, and the walk goes on.
-pub fn discover(roots: &[Root], trash_prefix: &[u8], stop: &Stop) -> Field {
-    let mut walk = Walk { roots, field: Field::default(), by_common: HashMap::new(), trash_prefix };
+pub fn discover(roots: &[Root], stop: &Stop) -> Field {
+    let mut walk = Walk { roots, field: Field::default(), by_common: HashMap::new() };
     for root in roots {
         match &root.scope {
             Scope::Only(clone) => {
@@ -99,7 +101,6 @@ struct Walk<'a> {
     field: Field,
     /// Where in `field.clones` the clone of this common directory is.
     by_common: HashMap<FileId, usize>,
-    trash_prefix: &'a [u8],
 }
 
 impl Walk<'_> {
@@ -122,20 +123,19 @@ impl Walk<'_> {
                 }
             };
             let (path, name, kind) = (entry.path(), entry.file_name().as_bytes(), entry.file_type());
-            let parent = path.parent();
-            if entry.depth() > 0 && bare.is_some() && parent == bare.as_deref() || Some(path) == skip {
+            let parent = path.parent().filter(|_| entry.depth() > 0);
+            // In a bare clone there may be worktrees beside git's own.
+            let in_bare = parent.is_some() && parent == bare.as_deref() && layout::is_gits_own(name);
+            if in_bare || Some(path) == skip {
                 skip_this(&mut entries, kind.is_dir());
-            } else if name == b".git" && entry.depth() > 0 {
-                if let Some(parent) = parent {
-                    self.dot_git(root, parent, kind);
-                }
+            } else if let (b".git", Some(parent)) = (name, parent) {
+                self.dot_git(root, parent, kind);
                 skip_this(&mut entries, kind.is_dir());
-            } else if kind.is_dir() && name.starts_with(self.trash_prefix) {
+            } else if kind.is_dir() && trash::parse(name).is_some() {
                 self.field.trash.extend(LocalPath::new(path));
                 entries.skip_current_dir();
-            } else if matches!(name, b"HEAD" | b"objects" | b"refs")
-                && entry.depth() > 0
-                && let Some(parent) = parent.filter(|p| is_git_dir(p))
+            } else if let (b"HEAD" | b"objects" | b"refs", Some(parent)) = (name, parent)
+                && is_git_dir(parent)
             {
                 self.bare_clone(root, parent);
                 bare = Some(parent.to_owned());
@@ -145,6 +145,10 @@ impl Walk<'_> {
     }
 
     fn warn_unreadable(&mut self, error: &walkdir::Error) {
+        // What went while we came knows nothing any more.
+        if error.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) && error.depth() > 0 {
+            return;
+        }
         let path = error.path().map(|p| escape(p.as_os_str().as_bytes())).unwrap_or_default();
         let why = error.io_error().map_or_else(|| error.to_string(), |e| e.to_string());
         self.field.warnings.push(format!("{path}: could not be read, what lies in it is not known: {why}"));
@@ -163,13 +167,17 @@ impl Walk<'_> {
         } else if kind.is_symlink() {
             match at.as_path().join(".git").canonicalize() {
                 Ok(target) if target.is_dir() => self.clone(root, &at, target, Some(at.clone())),
-                Ok(_) => {}
+                Ok(_) => self.field.warnings.push(format!("{at}/.git: is a symlink to no directory")),
                 Err(error) => {
                     self.field.warnings.push(format!("{at}/.git: this symlink can't be followed: {error}"))
                 }
             }
         } else if kind.is_file() {
             self.dot_git_file(root, &at);
+        } else {
+            self.field.warnings.push(format!(
+                "{at}/.git: is of no kind that git makes, so nothing is known of this directory"
+            ));
         }
     }
 
@@ -188,23 +196,29 @@ impl Walk<'_> {
                 .push(format!("{at}/.git: is not what git writes, so nothing is known of this directory"));
             return;
         };
-        if pointer.entry.is_some() {
-            self.field.checkouts.push(Sighting { path: at.clone(), id, pointer });
-            return;
-        }
-        // A separate git directory, a submodule's, or a bare clone beside; one that isn't here is another vantage's.
+        // A separate git directory, a submodule's (which may be called `worktrees/x`), or a bare clone beside; one that
+        // isn't here is another vantage's.
         let base = RecordedPath::new(at.as_bstr());
         let target =
             pointer.target.resolved_from(&base).map(|t| PathBuf::from(OsStr::from_bytes(t.as_bstr())));
         if let Some(target) = target.and_then(|t| t.canonicalize().ok()).filter(|t| is_git_dir(t)) {
             self.clone(root, at, target, Some(at.clone()));
+        } else if pointer.entry.is_some() {
+            self.field.checkouts.push(Sighting { path: at.clone(), id, pointer });
         }
     }
 
     /// Submodules keep their repositories here, with worktrees of their own perhaps, checked out or not.
     fn module_clones(&mut self, root: &Root, modules: &Path) {
         let mut dirs = WalkDir::new(modules).follow_links(false).max_depth(8).into_iter();
-        while let Some(Ok(entry)) = dirs.next() {
+        while let Some(entry) = dirs.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.warn_unreadable(&error);
+                    continue;
+                }
+            };
             if entry.file_type().is_dir() && is_git_dir(entry.path()) {
                 self.bare_clone(root, entry.path());
                 let nested = entry.path().join("modules");
@@ -265,23 +279,27 @@ impl Walk<'_> {
         self.field.checkouts.dedup_by(|a, b| a.path == b.path);
         self.field.trash.sort();
         self.field.trash.dedup();
+        self.field.warnings.sort();
         self.field.warnings.dedup();
         self.field
     }
 }
 
 impl CloneSite {
-    /// The same common directory was met another way: bare and through the `.git` file beside it, or under two roots.
+    /// The same common directory was met another way: bare and through the `.git` beside it, through a link, or under two
+    /// roots. Its own directory is the one that holds it; whatever else leads to it does so in the order of the paths.
     fn seen_again(&mut self, other: CloneSite) {
-        let only_bare = self.dir == *self.common.path() && other.dir != *other.common.path();
-        if only_bare {
-            self.dir = other.dir;
-            self.root = other.root;
-        }
-        if self.main_worktree.is_none() {
+        self.in_scope |= other.in_scope;
+        let rank = |site: &CloneSite| {
+            let common = site.common.path();
+            (site.dir == *common, common.parent().as_ref() != Some(&site.dir), site.dir.clone())
+        };
+        if rank(&other) < rank(self) {
+            (self.dir, self.root) = (other.dir, other.root);
+            self.main_worktree = other.main_worktree.or(self.main_worktree.take());
+        } else if self.main_worktree.is_none() {
             self.main_worktree = other.main_worktree;
         }
-        self.in_scope |= other.in_scope;
     }
 }
 

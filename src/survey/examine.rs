@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Stamp};
+use crate::config::Precious;
 use crate::config::Settings;
 use crate::engine::world::World;
 use crate::git::head::head_facts;
@@ -28,7 +29,6 @@ use crate::survey::discover::CloneSite;
 use crate::survey::eyes::{CloneEyes, History, Worktree};
 use crate::survey::holds::holds;
 use crate::survey::orphan;
-use crate::survey::precious::Precious;
 use crate::survey::standing::Standings;
 use crate::survey::walk::{self, Thoroughness, fingerprint_of};
 use crate::vantage::paths::{FileId, LocalPath};
@@ -61,6 +61,8 @@ pub struct ClonePlace {
 /// A worktree's facts and the verdict on them.
 #[derive(Clone, Debug)]
 pub struct Examined {
+    /// What its entry says by itself, whether or not HEAD was asked; `None` without an entry.
+    pub registration: Option<Registration>,
     pub facts: Facts,
     pub judgement: Judgement,
 }
@@ -69,7 +71,7 @@ pub struct Examined {
 pub struct Examiner<'a> {
     pub site: &'a CloneSite,
     pub eyes: &'a CloneEyes,
-    pub history: &'a History,
+    pub history: &'a History<'a>,
     pub standings: &'a Standings<'a>,
     pub inquiry: &'a Inquiry<'a>,
 }
@@ -190,6 +192,13 @@ impl<'a> Examiner<'a> {
     }
 }
 
+/// An entry whose index has been read.
+struct Opened {
+    entry: Dir,
+    repo: gix::Repository,
+    index: Arc<Index>,
+}
+
 /// Asks the second, costly part. It shares nothing that can be written, so that several threads may finish at once.
 #[derive(Clone, Copy)]
 pub struct Finisher<'a> {
@@ -201,20 +210,21 @@ impl Finisher<'_> {
     /// Asks the index and the walk, and judges.
     pub fn finish(&self, half: HalfExamined) -> Examined {
         let HalfExamined { mut facts, registration } = half;
-        let mut opened: Option<(Dir, gix::Repository, Arc<Index>)> = None;
+        let mut opened: Option<Opened> = None;
         while let Some(question) = self.next(&facts) {
             match (question, &registration) {
-                (Question::Index, Some(registration)) => match self.index(&facts, registration) {
-                    Ok((answer, dir, repo, index)) => {
-                        facts.modules = modules_facts(&dir, self.inquiry.depth, self.inquiry.stop);
-                        opened = Some((dir, repo, index));
-                        facts.index = Asked::Answered(answer);
-                    }
-                    Err(why) => facts.index = Asked::Failed(why.0),
-                },
+                (Question::Index, Some(registration)) => {
+                    facts.index = match self.ask_index(&mut facts, registration) {
+                        Ok((answer, index)) => {
+                            opened = index;
+                            Asked::Answered(answer)
+                        }
+                        Err(why) => Asked::Failed(why.0),
+                    };
+                }
                 (Question::Tree, Some(_)) => {
                     facts.tree = match &opened {
-                        Some((entry, repo, index)) => asked(self.tree(&facts, entry, repo, index)),
+                        Some(opened) => asked(self.tree(&facts, opened)),
                         None => Asked::Failed(
                             "its index could not be read, so its files were not compared".into(),
                         ),
@@ -229,20 +239,36 @@ impl Finisher<'_> {
         }
         let judgement = verdict::judge(&facts, self.inquiry.policy);
         self.inquiry.progress.tell(Event::Judged);
-        Examined { facts, judgement }
+        Examined { registration, facts, judgement }
     }
 
     fn next(&self, facts: &Facts) -> Option<Question> {
         verdict::next(facts, self.inquiry.policy, self.inquiry.thorough)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn index(
+    /// Asks the index, and the repositories of submodules in the entry.
+    fn ask_index(
         &self,
-        facts: &Facts,
+        facts: &mut Facts,
         registration: &Registration,
-    ) -> Result<(IndexFacts, Dir, gix::Repository, Arc<Index>), Unreadable> {
+    ) -> Result<(IndexFacts, Option<Opened>), Unreadable> {
         let entry = held_entry(self.site, registration)?;
+        facts.modules = modules_facts(&entry, self.inquiry.depth, self.inquiry.stop);
+        if let Some(none) = self.no_index(facts, &entry) {
+            return Ok((none, None));
+        }
+        let (answer, opened) = self.index(facts, entry)?;
+        Ok((answer, Some(opened)))
+    }
+
+    /// The index of a registration without a directory: most stale entries have none, and then nothing was staged.
+    fn no_index(&self, facts: &Facts, entry: &Dir) -> Option<IndexFacts> {
+        let absent = matches!(facts.standing.placement, Placement::Absent { .. });
+        let none = absent && matches!(entry.meta("index"), Err(beneath::Refused::Absent));
+        none.then(|| IndexFacts { missing: true, ..IndexFacts::default() })
+    }
+
+    fn index(&self, facts: &Facts, entry: Dir) -> Result<(IndexFacts, Opened), Unreadable> {
         let repo = open_entry(&self.site.common, &entry)?;
         let tip = facts.head.answer().and_then(|h| h.tip);
         let tree = match tip {
@@ -253,16 +279,10 @@ impl Finisher<'_> {
             None => None,
         };
         let (answer, index) = index::index_facts(&entry, &repo, tree, self.inquiry.depth)?;
-        Ok((answer, entry, repo, Arc::new(index)))
+        Ok((answer, Opened { entry, repo, index: Arc::new(index) }))
     }
 
-    fn tree(
-        &self,
-        facts: &Facts,
-        entry: &Dir,
-        repo: &gix::Repository,
-        index: &Arc<Index>,
-    ) -> Result<TreeFacts, Unreadable> {
+    fn tree(&self, facts: &Facts, Opened { entry, repo, index }: &Opened) -> Result<TreeFacts, Unreadable> {
         let Placement::Joined { path, seen, .. } = &facts.standing.placement else {
             return Err(Unreadable::new("it has no directory"));
         };

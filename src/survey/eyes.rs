@@ -1,18 +1,23 @@
 //! What is read once for a whole clone: refs, trunk, the painted history, and what its configuration points at.
 
-use bstr::{BString, ByteSlice};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use bstr::{BStr, BString, ByteSlice};
 use gix::ObjectId;
 
 use crate::beneath::{Dir, Stamp};
 use crate::git::content;
-use crate::git::history::{Commits, Painted, Reach, Standing, paint};
-use crate::git::open::{Unreadable, open_clone, read_optional};
+use crate::git::history::{Commits, Painted, Reach, Standing, merge_bases, paint};
+use crate::git::objects::Objects;
+use crate::git::open::{Unreadable, open_clone_within, read_optional};
 use crate::git::reflog::{self, Line};
 use crate::git::refs::{SharedRefs, short};
 use crate::git::registration::{Head, Registration};
 use crate::judge::facts::{Container, HeadFacts, HistoryFacts, Landed, Trunk};
 use crate::stop::Stop;
 use crate::survey::discover::CloneSite;
+use crate::vantage::paths::LocalPath;
 
 /// A clone, opened.
 pub struct CloneEyes {
@@ -24,13 +29,16 @@ pub struct CloneEyes {
 }
 
 impl CloneEyes {
+    /// `roots` bound what is read as evidence, `trunk` is the one that the user names.
+    ///
     /// # Errors
     /// The clone can't be opened, or its refs can't be read.
-    pub fn open(site: &CloneSite, trunk: Option<&str>) -> Result<Self, Unreadable> {
-        let repo = open_clone(&site.common)?;
-        let refs = SharedRefs::read(&repo)?;
-        let trunk = refs.trunk(trunk);
-        Ok(Self { refs, trunk, pointed_at: pointed_at(&site.common)?, repo })
+    pub fn open(site: &CloneSite, roots: &[LocalPath], trunk: Option<&BStr>) -> Result<Self, Unreadable> {
+        let repo = open_clone_within(&site.common, roots)?;
+        let refs = SharedRefs::read(&site.common, repo.object_hash())?;
+        let config = SharedConfig::read(&site.common)?;
+        let trunk = refs.trunk(trunk, &config.remotes);
+        Ok(Self { refs, trunk, pointed_at: config.pointed_at, repo })
     }
 
     /// Whether this is the trunk's own local branch.
@@ -39,7 +47,12 @@ impl CloneEyes {
     }
 
     /// Walks the history once for all branches and all detached HEADs among `registrations`.
-    pub fn paint(&self, commits: &Commits<'_>, registrations: &[Registration], stop: &Stop) -> History {
+    pub fn paint<'r>(
+        &self,
+        commits: &'r Commits<'r>,
+        registrations: &[Registration],
+        stop: &'r Stop,
+    ) -> History<'r> {
         let trunk: Vec<(BString, ObjectId)> = self
             .trunk
             .iter()
@@ -54,16 +67,21 @@ impl CloneEyes {
             _ => None,
         }));
         let ids: Vec<ObjectId> = trunk.iter().map(|(_, id)| *id).collect();
-        History { painted: paint(commits, &ids, tips, stop), trunk, named }
+        let painted = paint(commits, &ids, tips, stop);
+        History { commits, stop, painted, trunk, named, content: RefCell::default() }
     }
 }
 
 /// The painted history of a clone, and what its tips are.
-pub struct History {
+pub struct History<'r> {
+    commits: &'r Commits<'r>,
+    stop: &'r Stop,
     painted: Painted,
     trunk: Vec<(BString, ObjectId)>,
     /// How many of the tips are branches; the others are detached HEADs.
     named: usize,
+    /// Which tips' content has landed, and in which trunk ref, as far as it was asked.
+    content: RefCell<HashMap<usize, Option<usize>>>,
 }
 
 /// What the history says of one worktree depends on these.
@@ -78,7 +96,7 @@ pub struct Worktree<'a> {
     pub branch_may_go: bool,
 }
 
-impl History {
+impl History<'_> {
     /// Answers the question of history for `worktree`; with `reach` also which commits need an anchor.
     ///
     /// # Errors
@@ -95,75 +113,94 @@ impl History {
         };
         let own_log = reflog::read(worktree.entry, "logs/HEAD")?;
         let (landed, containers) = match worktree.head.tip {
-            Some(tip) => self.stands(eyes, tip)?,
+            Some(tip) => self.stands(tip),
             None => (Landed::No { ahead: None }, Vec::new()),
         };
         let born = [worktree.enrolled, own_log.first().map(|l| l.at), worktree.registration.made];
         let anchors = match reach {
-            Some(reach) => anchors(worktree, &own_log, &branch_log, &landed, reach)?,
+            Some(reach) => anchors(worktree, &branch_log, &landed, reach)?,
             None => Vec::new(),
         };
         Ok(HistoryFacts {
             trunk: eyes.trunk.clone(),
             landed,
             containers,
-            has_own_commit: branch_log.iter().any(reflog::makes_commit),
+            has_own_commit: worktree.head.tip.is_some_and(|tip| self.has_own_commit(tip, &branch_log)),
             born: born.into_iter().flatten().max(),
             anchors,
         })
     }
 
-    fn stands(&self, eyes: &CloneEyes, tip: ObjectId) -> Result<(Landed, Vec<Container>), Unreadable> {
-        if let Some((name, _)) = self.trunk.iter().find(|(_, id)| *id == tip) {
-            return Ok((Landed::Ancestry { trunk_ref: name.clone() }, Vec::new()));
-        }
-        let Some(at) = self.painted.position(tip) else {
-            return Ok((Landed::No { ahead: None }, Vec::new()));
-        };
-        match self.painted.standing(at) {
-            Standing::InTrunk(t) => Ok((Landed::Ancestry { trunk_ref: self.trunk[t].0.clone() }, Vec::new())),
-            Standing::Unknown => Ok((Landed::No { ahead: None }, Vec::new())),
-            Standing::Ahead(ahead) => {
-                for (name, trunk) in &self.trunk {
-                    if self.content_landed(&eyes.repo, at, tip, *trunk)? {
-                        return Ok((Landed::Content { trunk_ref: name.clone() }, Vec::new()));
-                    }
-                }
-                let containers =
-                    self.painted.containers(at).into_iter().filter(|(other, _)| *other < self.named);
-                let containers = containers.map(|(other, ahead)| {
-                    let (name, tip) = self.painted.tip(other);
-                    Container { branch: short(name.as_bstr()).to_owned(), tip: *tip, ahead }
-                });
-                Ok((Landed::No { ahead: Some(ahead) }, containers.collect()))
-            }
+    /// Whether a commit that the branch's reflog shows to be made on it is part of what it is now: one that was reset
+    /// away is no beginning.
+    fn has_own_commit(&self, tip: ObjectId, branch_log: &[Line]) -> bool {
+        let made: Vec<ObjectId> =
+            branch_log.iter().rev().filter(|l| reflog::makes_commit(l)).map(|l| l.new).collect();
+        made.contains(&tip) || {
+            let mut reach = Reach::new(self.commits, std::iter::once(tip));
+            made.into_iter().any(|commit| reach.contains(commit))
         }
     }
 
-    fn content_landed(
-        &self,
-        repo: &gix::Repository,
-        at: usize,
-        tip: ObjectId,
-        trunk: ObjectId,
-    ) -> Result<bool, Unreadable> {
-        let forks = self.painted.forks(at);
-        let base = match forks.iter().next() {
-            Some(only) if forks.len() == 1 => *only,
-            None => return Ok(false),
-            Some(_) => match repo.merge_base(tip, trunk) {
-                Ok(Some(base)) => base.detach(),
-                // Nothing in common, or not known: as far as can be told, it has not landed.
-                Ok(None) | Err(_) => return Ok(false),
+    fn stands(&self, tip: ObjectId) -> (Landed, Vec<Container>) {
+        let unknown = (Landed::No { ahead: None }, Vec::new());
+        let by_ancestry = |t: usize| (Landed::Ancestry { trunk_ref: self.trunk[t].0.clone() }, Vec::new());
+        if let Some(t) = self.trunk.iter().position(|(_, id)| *id == tip) {
+            // Its commit has to be there, and to be what its name says.
+            return self.commits.tree(tip).map_or(unknown, |_| by_ancestry(t));
+        }
+        let Some(at) = self.painted.position(tip) else { return unknown };
+        match self.painted.standing(at) {
+            Standing::InTrunk(t) => by_ancestry(t),
+            Standing::Unknown => unknown,
+            Standing::Ahead(ahead) => match self.content_landed(at) {
+                Some(t) => (Landed::Content { trunk_ref: self.trunk[t].0.clone() }, Vec::new()),
+                None => (Landed::No { ahead: Some(ahead) }, self.containers(at)),
             },
-        };
-        // A shallow or partial clone lacks objects: then its content has not landed as far as can be told.
-        let tree = |id| repo.find_commit(id).ok().and_then(|c| c.tree_id().ok()).map(|t| t.detach());
-        match (tree(base), tree(tip), tree(trunk)) {
-            (Some(base), Some(tip), Some(trunk)) => {
-                Ok(content::has_landed(repo, base, tip, trunk).unwrap_or(false))
-            }
-            _ => Ok(false),
+        }
+    }
+
+    /// Live branches that tip number `at` travels in: neither trunk nor landed, by ancestry or by content.
+    fn containers(&self, at: usize) -> Vec<Container> {
+        let named = self.painted.containers(at).into_iter().filter(|(other, _)| *other < self.named);
+        let live = named.filter(|(other, _)| self.content_landed(*other).is_none());
+        live.map(|(other, ahead)| {
+            let (name, tip) = self.painted.tip(other);
+            Container { branch: short(name.as_bstr()).to_owned(), tip: *tip, ahead }
+        })
+        .collect()
+    }
+
+    /// The first trunk ref in which the content of tip number `at` has landed.
+    fn content_landed(&self, at: usize) -> Option<usize> {
+        if let Some(known) = self.content.borrow().get(&at) {
+            return *known;
+        }
+        let found =
+            (0..self.trunk.len()).find(|t| self.content_landed_in(at, self.trunk[*t].1) == Some(true));
+        self.content.borrow_mut().insert(at, found);
+        found
+    }
+
+    /// Whether the content of tip number `at` has landed in `trunk`; `None` as far as that can't be told: an object is
+    /// missing (shallow and partial clones), or there is no single best common ancestor.
+    fn content_landed_in(&self, at: usize, trunk: ObjectId) -> Option<bool> {
+        let objects = Objects { repo: self.commits.repo(), verified: self.commits.verified() };
+        let tree = |id| self.commits.tree(id);
+        let tip = self.painted.tip(at).1;
+        let (tip_tree, trunk_tree) = (tree(tip)?, tree(trunk)?);
+        let landed_from =
+            |base: ObjectId| content::has_landed(objects, tree(base)?, tip_tree, trunk_tree, self.stop).ok();
+        // Most branches have not landed, which a guess at the base shows; only what seems to have landed is worth the
+        // walk for the true one.
+        let guess = self.painted.fork(at)?;
+        if !landed_from(guess)? {
+            return Some(false);
+        }
+        match merge_bases(self.commits, tip, trunk, self.stop)?.as_slice() {
+            [base] if *base == guess => Some(true),
+            [base] => landed_from(*base),
+            _ => None,
         }
     }
 }
@@ -178,7 +215,6 @@ pub fn branch_log(site: &CloneSite, branch: &BString) -> Result<Vec<Line>, Unrea
 /// Commits that only the worktree's own reflogs and names hold.
 fn anchors(
     worktree: &Worktree<'_>,
-    own_log: &[Line],
     branch_log: &[Line],
     landed: &Landed,
     reach: &mut Reach<'_>,
@@ -187,32 +223,58 @@ fn anchors(
         true => branch_log,
         false => &[],
     };
-    let logged = own_log.iter().chain(branch_log).flat_map(|line| [line.old, line.new]);
+    let own_logs = reflog::all_below(worktree.entry, "logs")?;
+    let logged = own_logs.iter().chain(branch_log).flat_map(|line| [line.old, line.new]);
     let mut ids: Vec<ObjectId> = logged.filter(|id| !id.is_null()).collect();
-    for name in ["ORIG_HEAD", "AUTO_MERGE"] {
-        let bytes = read_optional(worktree.entry, name, 4 << 10)?.unwrap_or_default();
-        ids.extend(ObjectId::from_hex(bytes.trim_ascii()).ok());
-    }
+    ids.extend(names_of_commits(worktree.entry)?);
     Ok(reach.strays(ids))
 }
 
-/// Values of the shared configuration that name a path.
-fn pointed_at(common: &Dir) -> Result<Vec<(String, BString)>, Unreadable> {
-    let Some(bytes) = read_optional(common, "config", 4 << 20)? else { return Ok(Vec::new()) };
-    let metadata = gix::config::file::Metadata::from(gix::config::Source::Local);
-    let config = gix::config::File::from_bytes_no_includes(&bytes, metadata, Default::default())
-        .map_err(|e| Unreadable(format!("{}/config: {}", common.path(), crate::git::open::chain(&e))))?;
-    let mut found = Vec::new();
-    for section in config.sections() {
-        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
-        let key = match name.as_str() {
-            "core" => "hooksPath",
-            "include" | "includeif" => "path",
-            _ => continue,
-        };
-        for value in section.values(key) {
-            found.push((format!("{name}.{key}"), value));
-        }
+/// What the worktree's pseudo refs name (gitglossary(7)); those of an operation in progress keep it anyway.
+fn names_of_commits(entry: &Dir) -> Result<Vec<ObjectId>, Unreadable> {
+    const NAMES: [&str; 3] = ["ORIG_HEAD", "REBASE_HEAD", "FETCH_HEAD"];
+    const LIMIT: u64 = 4 << 20;
+    let mut ids = Vec::new();
+    for name in NAMES {
+        let bytes = read_optional(entry, name, LIMIT)?.unwrap_or_default();
+        // FETCH_HEAD has a line for each branch that was fetched, its commit first.
+        let words = bytes.lines().filter_map(|line| line.fields().next());
+        ids.extend(words.filter_map(|word| ObjectId::from_hex(word).ok()));
     }
-    Ok(found)
+    Ok(ids)
 }
+
+/// What the shared configuration says that matters here.
+struct SharedConfig {
+    /// Values that name a path.
+    pointed_at: Vec<(String, BString)>,
+    remotes: Vec<BString>,
+}
+
+impl SharedConfig {
+    fn read(common: &Dir) -> Result<Self, Unreadable> {
+        let mut found = Self { pointed_at: Vec::new(), remotes: Vec::new() };
+        let Some(bytes) = read_optional(common, "config", 4 << 20)? else { return Ok(found) };
+        let metadata = gix::config::file::Metadata::from(gix::config::Source::Local);
+        let config = gix::config::File::from_bytes_no_includes(&bytes, metadata, Default::default())
+            .map_err(|e| Unreadable(format!("{}/config: {}", common.path(), crate::git::open::chain(&e))))?;
+        for section in config.sections() {
+            let name = section.header().name().to_str_lossy().to_ascii_lowercase();
+            if name == "remote" {
+                found.remotes.extend(section.header().subsection_name().map(ToOwned::to_owned));
+            }
+            let key = match name.as_str() {
+                "core" => "hooksPath",
+                "include" | "includeif" => "path",
+                _ => continue,
+            };
+            for value in section.values(key) {
+                found.pointed_at.push((format!("{name}.{key}"), value));
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

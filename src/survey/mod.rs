@@ -5,7 +5,10 @@
 //! | `discover`  | clones, checkouts and trash beneath the roots                            |
 //! | `terrain`   | all of that with registrations and translations                          |
 //! | `join`      | which registration and which checkout name each other                    |
-//! | `placement` | where each checkout is, and what keeps what is not joined                |
+//! | `ground`    | the joined terrain, with what is looked up once for all registrations    |
+//! | `placement` | where each registration's checkout is, and what keeps what is not joined |
+//! | `strays`    | checkouts that are not joined: whose row shows them, which are orphans   |
+//! | `bounds`    | what lies within the roots                                               |
 //! | `absence`   | how far the absence of a path is proven                                  |
 //! | `standing`  | what is known before any costly question                                 |
 //! | `eyes`      | what is read once for a clone: refs, trunk, history                      |
@@ -16,10 +19,12 @@
 //! | `run`       | all clones of a run, and one worktree once more                          |
 
 pub mod absence;
+mod bounds;
 pub mod discover;
 pub mod disposable;
 pub mod examine;
 pub mod eyes;
+pub mod ground;
 pub mod holds;
 pub mod join;
 pub mod lost;
@@ -28,5 +33,10 @@ pub mod placement;
 pub mod precious;
 pub mod run;
 pub mod standing;
+mod strays;
 pub mod terrain;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 pub mod walk;

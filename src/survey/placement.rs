@@ -1,71 +1,63 @@
-//! Where each registration's checkout is, and what keeps a registration or a checkout that is not joined.
-
-use std::collections::BTreeSet;
+//! Where each registration's checkout is, and what keeps a registration that is not joined.
 
 use crate::beneath::{self, Dir, Kind, Meta, Refused};
 use crate::git::registration::{Pointer, Registration};
 use crate::judge::facts::Placement;
 use crate::judge::reason::{Code, Reason};
-use crate::survey::absence::{self, Missing};
+use crate::survey::absence::Witness;
+use crate::survey::bounds::Look;
 use crate::survey::discover::{CloneSite, Sighting};
-use crate::survey::join::{JoinSide, Joins, entry_path};
+use crate::survey::ground::Ground;
+use crate::survey::join::{JoinSide, Pair, entry_path};
 use crate::vantage::paths::{LocalPath, RecordedPath};
-use crate::vantage::translate::{Evidence, Place, TranslationKind, Translator, infer};
+use crate::vantage::translate::{ContainerView, Evidence, Place, TranslationKind, Translator, infer};
 
-/// What all placements of a run look at.
-pub struct Ground<'a> {
-    /// Bounds of everything: resolved paths.
-    pub roots: &'a [LocalPath],
-    pub sides: &'a [JoinSide<'a>],
-    pub checkouts: &'a [Sighting],
-    pub joins: &'a Joins,
+/// What is at a translated path.
+pub(super) enum Found {
+    /// Something, or something in the way of looking: it decides.
+    Something(Placement),
+    /// Nothing; that it is gone may be this place's view only.
+    Doubtful(Placement),
+    Nothing(Placement),
 }
 
 impl Ground<'_> {
-    /// Where the checkout of registration `r` of clone `c` is.
+    /// Where the checkout of registration `r` of clone `c` is, as far as it is known without a marker.
     pub fn place(&self, c: usize, r: usize) -> Placement {
+        self.place_seen_by(c, r, &|_| Witness::Silent)
+    }
+
+    /// The same with what the marker of the entry says of a path at which nothing is.
+    pub fn place_seen_by(&self, c: usize, r: usize, witness: &dyn Fn(&LocalPath) -> Witness) -> Placement {
         let registration = &self.sides[c].registrations[r];
-        let stray = self.stray_of(c, registration);
+        let pair = self.joins.joined.get(&(c, r));
         if let Some(broken) = registration.broken() {
-            let path = stray.map(|w| self.checkouts[w].path.clone());
-            return held(path, None, Code::Unreadable, &broken.0);
+            let seen = pair.map(|pair| pair.checkout).or(self.stray_of(c, r).map(|(w, _)| w));
+            return held(seen.map(|w| self.checkouts[w].path.clone()), None, Code::Unreadable, &broken.0);
         }
-        if let Some(why) = self.joins.ambiguous.get(&(c, r)) {
-            return held(None, None, Code::Ambiguous, why);
-        }
-        match self.joins.joined.get(&(c, r)) {
-            Some(pair) => {
-                self.joined(c, registration, &self.checkouts[pair.checkout], &pair.by, &pair.spelled)
+        match (self.joins.ambiguous.get(&(c, r)), pair) {
+            (Some(claims), _) => {
+                let only = claims.only_checkout.map(|w| self.checkouts[w].path.clone());
+                held(only, None, Code::Ambiguous, &claims.why)
             }
-            None => self.unjoined(c, registration, stray),
+            (None, Some(pair)) => self.joined(c, registration, pair),
+            (None, None) => self.unjoined(c, r, registration, witness),
         }
     }
 
-    fn joined(
-        &self,
-        c: usize,
-        registration: &Registration,
-        checkout: &Sighting,
-        by: &Evidence,
-        spelled: &LocalPath,
-    ) -> Placement {
+    fn joined(&self, c: usize, registration: &Registration, pair: &Pair) -> Placement {
         let side = &self.sides[c];
+        let (checkout, by, spelled) = (&self.checkouts[pair.checkout], &pair.by, &pair.spelled);
         let here = Some(checkout.path.clone());
-        if let Some(reason) = self.out_of_bounds(side.site, &checkout.path) {
+        if let Some(reason) = self.out_of_bounds(c, &checkout.path) {
             return Placement::Held { path: here, by: Some(by.clone()), reasons: vec![reason] };
         }
-        if spelled != &checkout.path && self.roots.iter().any(|root| spelled.is_beneath_or_at(root)) {
+        if spelled != &checkout.path && self.is_in_bounds(spelled) {
             let why = format!("{spelled} leads to {} through a symlink", checkout.path);
             return held(here, Some(by), Code::PathEscapes, &why);
         }
-        let foreign = !matches!(by.kind, TranslationKind::Identity | TranslationKind::Relative);
-        if let Some(what) = registration
-            .recorded
-            .as_ref()
-            .ok()
-            .filter(|_| foreign)
-            .and_then(|p| elsewhere(side, p, Some(checkout)))
-        {
+        let recorded = registration.recorded.as_ref().ok().filter(|_| !by.kind.is_of_this_vantage());
+        if let Some(what) = recorded.and_then(|p| of_its_container(side, p, checkout)) {
             return held(here, Some(by), Code::OutsideVantage, &format!("a container has it in {what}"));
         }
         match beneath::lstat(&checkout.path) {
@@ -79,85 +71,122 @@ impl Ground<'_> {
         }
     }
 
-    fn unjoined(&self, c: usize, registration: &Registration, stray: Option<usize>) -> Placement {
+    fn unjoined(
+        &self,
+        c: usize,
+        r: usize,
+        registration: &Registration,
+        witness: &dyn Fn(&LocalPath) -> Witness,
+    ) -> Placement {
         let side = &self.sides[c];
         let Ok(recorded) = &registration.recorded else {
             return held(None, None, Code::Unreadable, "its recorded path can't be read");
         };
-        if let Some(checkout) = stray.map(|w| &self.checkouts[w]) {
-            let why = format!("{} names this entry, the entry records {recorded}", checkout.path);
-            return held(Some(checkout.path.clone()), None, Code::LinksDisagree, &why);
+        let places = self.translations(c, registration, recorded);
+        if let Some((w, certain)) = self.stray_of(c, r) {
+            return self.astray(c, r, w, certain, &places);
         }
-        if let Some((translator, local)) = self.translated(c, registration, recorded) {
-            return self.at(c, registration, &translator, local);
+        let look = |(translator, local): &(Translator, LocalPath)| {
+            self.at(c, registration, translator, local.clone(), witness)
+        };
+        let (mut doubtful, mut nothing) = (Vec::new(), Vec::new());
+        for found in places.iter().map(look) {
+            match found {
+                Found::Something(placement) => return placement,
+                Found::Doubtful(placement) => doubtful.push(placement),
+                Found::Nothing(placement) => nothing.push(placement),
+            }
         }
-        if let Some(what) = elsewhere(side, recorded, None) {
+        if let Some(what) = elsewhere(side, recorded, !places.is_empty()) {
             return held(None, None, Code::OutsideVantage, &format!("{recorded} is in {what}"));
         }
-        if let Some(local) = by_clone_name(side.site, recorded) {
-            return self.named_alike(c, registration, recorded, local);
+        let guesses = places.iter().filter(|(t, _)| is_guess(t)).count();
+        match doubtful.into_iter().next().or(nothing.into_iter().next()) {
+            Some(_) if guesses > 1 => {
+                let texts: Vec<String> = places.iter().map(|(_, local)| local.to_string()).collect();
+                held(None, None, Code::Ambiguous, &format!("it may be {}", texts.join(" or ")))
+            }
+            Some(placement) => placement,
+            None => self.untranslated(c, recorded),
         }
-        held(
-            None,
-            None,
-            Code::OutsideVantage,
-            &format!("nothing translates {recorded}; --map CONTAINER=HOST can"),
-        )
     }
 
-    /// The first translation that takes the recorded path somewhere we may look.
-    fn translated(
+    /// A directory elsewhere names the entry. Where nothing translates either, the two may well agree in another vantage.
+    fn astray(
+        &self,
+        c: usize,
+        r: usize,
+        w: usize,
+        certain: bool,
+        places: &[(Translator, LocalPath)],
+    ) -> Placement {
+        let (side, checkout) = (&self.sides[c], &self.checkouts[w]);
+        let registration = &side.registrations[r];
+        let (path, Ok(recorded)) = (&checkout.path, &registration.recorded) else {
+            return held(
+                Some(checkout.path.clone()),
+                None,
+                Code::Unreadable,
+                "its recorded path can't be read",
+            );
+        };
+        let called = checkout.pointer.entry.as_ref().map(|(called, _)| called).filter(|_| side.infers);
+        let guess = called.and_then(|called| infer(called, side.site.common_path(), &side.site.root));
+        let by_guess = guess.is_some_and(|t| matches!(t.place(recorded), Place::Here(_)));
+        if places.is_empty() && !certain && !by_guess {
+            let why = format!("nothing translates {recorded}; {path} names {} too", registration.name);
+            return held(Some(path.clone()), None, Code::OutsideVantage, &why);
+        }
+        let why = format!("{path} names this entry, the entry records {recorded}");
+        let mut reasons = vec![Reason::new(Code::LinksDisagree, why)];
+        if places.iter().all(|(_, local)| matches!(beneath::lstat(local), Err(Refused::Absent))) {
+            let why = format!("{recorded} is not there, and {path} still names the entry");
+            reasons.push(Reason::new(Code::AbsenceUnproven, why));
+        }
+        Placement::Held { path: Some(path.clone()), by: None, reasons }
+    }
+
+    /// Everywhere that the recorded path may be here, best first. What siblings let us infer is asked only where no
+    /// better rule speaks.
+    pub(super) fn translations(
         &self,
         c: usize,
         registration: &Registration,
         recorded: &RecordedPath,
-    ) -> Option<(Translator, LocalPath)> {
+    ) -> Vec<(Translator, LocalPath)> {
         let side = &self.sides[c];
         if !recorded.is_absolute() && !recorded.is_windows() {
-            let entry = entry_path(side.site, registration)?;
-            let local = recorded.resolved_from(&RecordedPath::new(entry.as_bstr()))?;
-            let Place::Here(local) = Translator::Identity.place(&local) else { return None };
-            return Some((Translator::Identity, local));
+            let from_entry = || {
+                let entry = entry_path(side.site, registration)?;
+                let path = recorded.resolved_from(&RecordedPath::new(entry.as_bstr()))?;
+                match Translator::Identity.place(&path) {
+                    Place::Here(local) => Some((Translator::Identity, self.respelled(local))),
+                    _ => None,
+                }
+            };
+            return from_entry().into_iter().collect();
         }
-        for translator in side.translators {
-            match translator.place(recorded) {
-                Place::Here(local)
-                    if *translator == Translator::Identity && !self.is_of_this_host(&local) => {}
-                Place::Here(local) => return Some((translator.clone(), local)),
-                // Where a container that knows the path has it, no weaker rule may say otherwise.
-                Place::Elsewhere(_) if elsewhere(side, recorded, None).is_some() => return None,
-                Place::Elsewhere(_) | Place::NotCovered => {}
-            }
-        }
-        self.inferred(c).into_iter().find_map(|translator| match translator.place(recorded) {
-            Place::Here(local) => Some((translator, local)),
-            _ => None,
-        })
+        let known = self.places_by(side.translators, recorded);
+        if known.is_empty() { self.places_by(self.inferred(c), recorded) } else { known }
     }
 
-    /// What the pointers of the checkouts that are joined with clone `c` let us infer.
-    pub fn inferred(&self, c: usize) -> Vec<Translator> {
-        let side = &self.sides[c];
-        let called = self.called_by_siblings(c).into_iter().filter(|_| side.infers);
-        called.filter_map(|called| infer(&called, side.site.common_path(), &side.site.root)).collect()
+    fn places_by(&self, translators: &[Translator], recorded: &RecordedPath) -> Vec<(Translator, LocalPath)> {
+        let mut places: Vec<(Translator, LocalPath)> = Vec::new();
+        for translator in translators {
+            let Place::Here(local) = translator.place(recorded) else { continue };
+            let local = self.respelled(local);
+            let ours = *translator != Translator::Identity || self.is_of_this_host(&local);
+            if ours && places.iter().all(|(_, known)| *known != local) {
+                places.push((translator.clone(), local));
+            }
+        }
+        places
     }
 
     /// A path of another namespace is not taken for a path of this host because it looks like one: it has to lie beneath
     /// a root, or something has to be there.
     fn is_of_this_host(&self, local: &LocalPath) -> bool {
-        self.roots.iter().any(|root| local.is_beneath_or_at(root)) || beneath::lstat(local).is_ok()
-    }
-
-    /// What the containers called the clone, by the pointers of the checkouts that are joined with it.
-    fn called_by_siblings(&self, c: usize) -> BTreeSet<RecordedPath> {
-        let joined = self.joins.joined.iter().filter(|((clone, _), _)| *clone == c);
-        joined
-            .filter(|(_, pair)| {
-                !matches!(pair.by.kind, TranslationKind::Identity | TranslationKind::Relative)
-            })
-            .filter_map(|(_, pair)| self.checkouts[pair.checkout].pointer.entry.as_ref())
-            .map(|(called, _)| called.clone())
-            .collect()
+        self.is_in_bounds(local) || beneath::lstat(local).is_ok()
     }
 
     /// What is at the translated path of a registration that no checkout is joined with.
@@ -167,160 +196,53 @@ impl Ground<'_> {
         registration: &Registration,
         translator: &Translator,
         local: LocalPath,
-    ) -> Placement {
-        let side = &self.sides[c];
+        witness: &dyn Fn(&LocalPath) -> Witness,
+    ) -> Found {
         let by = translator.evidence();
-        if let Some(reason) = self.out_of_bounds(side.site, &local) {
-            return Placement::Held { path: Some(local), by: Some(by), reasons: vec![reason] };
+        let something = |code, why: &str| Found::Something(held(Some(local.clone()), Some(&by), code, why));
+        if let Some(reason) = self.out_of_bounds(c, &local) {
+            return Found::Something(Placement::Held {
+                path: Some(local),
+                by: Some(by),
+                reasons: vec![reason],
+            });
         }
         match self.look(&local) {
-            Look::Escapes => held(
-                Some(local),
-                Some(&by),
-                Code::PathEscapes,
-                "a component of it is a symlink or no directory",
-            ),
-            Look::Failed(why) => held(Some(local), Some(&by), Code::Unreadable, &why),
-            Look::There(meta) => present(local, &meta, Some(&by)),
-            Look::Missing => {
-                let others = self.placed_beside(c, translator);
-                let missing = Missing {
-                    local: &local,
-                    clone_dir: &side.site.dir,
-                    base: registration.recorded.as_ref().ok().and_then(|p| translator.base(p)),
-                    others: &others,
-                };
-                match absence::doubt(&missing, by.kind) {
-                    Some(doubt) => held(Some(local), Some(&by), Code::AbsenceUnproven, &doubt),
-                    None => Placement::Absent { proof: absence::proof_of(translator), expected: local, by },
-                }
-            }
+            Look::Escapes => something(Code::PathEscapes, "a component of it is a symlink or no directory"),
+            Look::Failed(why) => something(Code::Unreadable, &why),
+            Look::There(meta) => Found::Something(present(local, &meta, Some(&by))),
+            Look::Missing => match self.absence(c, registration, translator, &local, witness) {
+                Ok(proof) => Found::Nothing(Placement::Absent { proof, expected: local, by }),
+                Err(doubt) => Found::Doubtful(held(Some(local), Some(&by), Code::AbsenceUnproven, &doubt)),
+            },
         }
     }
 
-    /// Where the other registrations of clone `c` are by the same translation.
-    fn placed_beside(&self, c: usize, translator: &Translator) -> Vec<LocalPath> {
-        let recorded = self.sides[c].registrations.iter().filter_map(|r| r.recorded.as_ref().ok());
-        recorded
-            .filter_map(|p| match translator.place(p) {
-                Place::Here(local) => Some(local),
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// The seventh, weak rule: it gives a row its path and a reason to keep, never a join.
-    fn named_alike(
-        &self,
-        c: usize,
-        registration: &Registration,
-        recorded: &RecordedPath,
-        local: LocalPath,
-    ) -> Placement {
-        if let Some(reason) = self.out_of_bounds(self.sides[c].site, &local) {
+    /// Nothing that is known of the clone translates the path.
+    fn untranslated(&self, c: usize, recorded: &RecordedPath) -> Placement {
+        let unknown = |path| {
+            let why = format!("nothing translates {recorded}; --map CONTAINER=HOST can");
+            held(path, None, Code::OutsideVantage, &why)
+        };
+        // The seventh, weak rule: it gives a row its path and a reason to keep, never a join.
+        let Some(local) = by_clone_name(self.sides[c].site, recorded) else { return unknown(None) };
+        if recorded.is_windows() {
+            return unknown(beneath::lstat(&local).is_ok().then_some(local));
+        }
+        if let Some(reason) = self.out_of_bounds(c, &local) {
             return Placement::Held { path: Some(local), by: None, reasons: vec![reason] };
         }
         match self.look(&local) {
             Look::There(meta) => present(local, &meta, None),
             Look::Failed(why) => held(Some(local), None, Code::Unreadable, &why),
-            Look::Escapes | Look::Missing => {
-                let why = format!("nothing translates {recorded} of {}", registration.name);
-                held(None, None, Code::OutsideVantage, &why)
-            }
+            Look::Escapes | Look::Missing => unknown(None),
         }
-    }
-
-    /// Why nothing at `path` may be touched for this clone, whatever else is known.
-    fn out_of_bounds(&self, site: &CloneSite, path: &LocalPath) -> Option<Reason> {
-        // Another clone's is no business of this registration: the walk finds it as a nested repository.
-        let mains = [Some(&site.dir), site.main_worktree.as_ref(), Some(site.common_path())];
-        if let Some(main) = mains.into_iter().flatten().find(|main| main.is_beneath_or_at(path)) {
-            return Some(Reason::new(Code::MainWorktree, format!("{path} is or contains {main}")));
-        }
-        if path.is_beneath_or_at(site.common_path()) {
-            return Some(Reason::new(Code::MainWorktree, format!("{path} lies in the git directory")));
-        }
-        let add = |path: &LocalPath| {
-            Some(Reason::new(Code::OutsideRoot, format!("add the root {path} to sweep it")))
-        };
-        if site.outside {
-            return add(&site.common_path().parent().unwrap_or_else(|| site.common_path().clone()));
-        }
-        if !self.roots.iter().any(|root| path.is_beneath_or_at(root)) {
-            return add(&path.parent().unwrap_or_else(|| path.clone()));
-        }
-        None
-    }
-
-    /// Looks at `path` from the root above it, following no link.
-    fn look(&self, path: &LocalPath) -> Look {
-        let Some((root, below)) = self.roots.iter().find_map(|root| Some((root, path.below(root)?))) else {
-            return Look::Failed(format!("{path} is outside of every root"));
-        };
-        use bstr::ByteSlice;
-        let meta = Dir::open(root).and_then(|dir| match below.is_empty() {
-            true => dir.own_meta(),
-            false => dir.meta(below.to_path_lossy().as_ref()),
-        });
-        match meta {
-            Ok(meta) if meta.kind == Kind::Symlink => Look::Escapes,
-            Ok(meta) => Look::There(meta),
-            Err(Refused::Absent) => Look::Missing,
-            Err(Refused::NotPlain) => Look::Escapes,
-            Err(refused) => Look::Failed(format!("{path}: {refused}")),
-        }
-    }
-
-    /// A checkout that is not joined, and whose `.git` file leads to this entry.
-    fn stray_of(&self, c: usize, registration: &Registration) -> Option<usize> {
-        self.checkouts.iter().enumerate().find_map(|(w, checkout)| {
-            let (_, name) = checkout.pointer.entry.as_ref()?;
-            let free = name == &registration.name
-                && !self.joins.ambiguous_checkouts.contains_key(&w)
-                && !self.joins.joined.values().any(|pair| pair.checkout == w);
-            (free && self.owner_of(checkout) == Some(c)).then_some(w)
-        })
-    }
-
-    /// Checkouts that no registration's row shows, each with the clone whose row it gets.
-    pub fn strays(&self) -> Vec<(usize, usize)> {
-        let shown = |w: usize, owner: usize| {
-            let registrations = self.sides[owner].registrations.iter();
-            registrations
-                .filter(|r| r.recorded.is_ok() || r.broken().is_some())
-                .any(|r| self.stray_of(owner, r) == Some(w))
-        };
-        (0..self.checkouts.len())
-            .filter(|w| !self.joins.ambiguous_checkouts.contains_key(w))
-            .filter(|w| !self.joins.joined.values().any(|pair| pair.checkout == *w))
-            .filter_map(|w| Some((w, self.owner_of(&self.checkouts[w])?)))
-            .filter(|(w, owner)| !shown(*w, *owner))
-            .collect()
-    }
-
-    /// The clone whose row an unjoined checkout gets: the one that its file leads to, else the innermost one whose
-    /// directory holds it, else the nearest beneath the same root.
-    pub fn owner_of(&self, checkout: &Sighting) -> Option<usize> {
-        let leads = self.sides.iter().position(|side| leads_to(side, checkout));
-        let holding = || {
-            let holds = |(_, side): &(usize, &JoinSide<'_>)| checkout.path.is_beneath_or_at(&side.site.dir);
-            let inner = self.sides.iter().enumerate().filter(holds);
-            inner.max_by_key(|(_, side)| side.site.dir.components().count()).map(|(c, _)| c)
-        };
-        let nearest = || {
-            let root = self.roots.iter().find(|root| checkout.path.is_beneath_or_at(root))?;
-            let beneath = self.sides.iter().enumerate().filter(|(_, s)| s.site.dir.is_beneath_or_at(root));
-            beneath.max_by_key(|(_, side)| shared_depth(&side.site.dir, &checkout.path)).map(|(c, _)| c)
-        };
-        leads.or_else(holding).or_else(nearest)
     }
 }
 
-enum Look {
-    There(Meta),
-    Missing,
-    Escapes,
-    Failed(String),
+/// These translations are guesses: two that differ say nothing.
+fn is_guess(translator: &Translator) -> bool {
+    matches!(translator.kind(), TranslationKind::Inferred | TranslationKind::Label)
 }
 
 pub(super) fn held(path: Option<LocalPath>, by: Option<&Evidence>, code: Code, why: &str) -> Placement {
@@ -359,29 +281,42 @@ fn present(path: LocalPath, meta: &Meta, by: Option<&Evidence>) -> Placement {
     }
 }
 
-/// Where a container that knows the path has it, if that is no directory of this host. Where there is a checkout, a
-/// container knows the path if its name for the clone is the one that the pointer has.
-fn elsewhere(side: &JoinSide<'_>, recorded: &RecordedPath, checkout: Option<&Sighting>) -> Option<String> {
-    let views = side.translators.iter().filter_map(|t| match t {
-        Translator::Container(view) => Some(view),
+/// The containers' views of their own file systems, each with what it calls the clone's common directory.
+fn views<'s>(side: &'s JoinSide<'_>) -> impl Iterator<Item = (RecordedPath, &'s ContainerView)> {
+    side.translators.iter().filter_map(|t| match t {
+        Translator::Container(view) => Some((view.name_of(side.site.common_path())?, view)),
         _ => None,
-    });
-    let mut found = None;
-    for view in views {
-        let Some(called) = view.name_of(side.site.common_path()) else { continue };
-        let knows = match checkout.and_then(|c| c.pointer.entry.as_ref()) {
-            Some((pointed, _)) => *pointed == called,
-            // Without a directory any container that knows the clone may be the one that knew the path.
-            None => true,
-        };
-        match view.place(recorded) {
-            Place::Elsewhere(what) if knows => found = Some(what),
-            // Another container has it on this host: then that one's layer says nothing.
-            Place::Here(_) if checkout.is_none() => return None,
-            _ => {}
-        }
-    }
-    found
+    })
+}
+
+/// Where the container that recorded the pair has the path, if that is no directory of this host: the one whose name for
+/// the clone the pointer has.
+fn of_its_container(side: &JoinSide<'_>, recorded: &RecordedPath, checkout: &Sighting) -> Option<String> {
+    let (pointed, _) = checkout.pointer.entry.as_ref()?;
+    views(side).filter(|(called, _)| called == pointed).find_map(|(_, view)| match view.place(recorded) {
+        Place::Elsewhere(what) => Some(what),
+        _ => None,
+    })
+}
+
+/// Where a container that knows the clone has a path that is not there, if that is no directory of this host. Any may be
+/// the one that knew the path; if the path means something here too, only one that has the clone beside it.
+fn elsewhere(side: &JoinSide<'_>, recorded: &RecordedPath, means_something_here: bool) -> Option<String> {
+    let knows = |called: &RecordedPath| !means_something_here || shares_place(called, recorded);
+    views(side).filter(|(called, _)| knows(called)).find_map(|(_, view)| match view.place(recorded) {
+        Place::Elsewhere(what) => Some(what),
+        _ => None,
+    })
+}
+
+/// The path lies in what the container calls the clone, or beside it.
+fn shares_place(called: &RecordedPath, recorded: &RecordedPath) -> bool {
+    let Some(clone) = called.parent() else { return false };
+    let Some(beside) = clone.parent() else { return true };
+    let is_root = beside.components().next().is_none();
+    recorded.below(&clone).is_some()
+        || recorded.parent().as_ref() == Some(&beside)
+        || !is_root && recorded.below(&beside).is_some()
 }
 
 /// The remainder of a path behind a component that is called as the clone's directory is, below the clone.
@@ -391,23 +326,4 @@ fn by_clone_name(site: &CloneSite, recorded: &RecordedPath) -> Option<LocalPath>
     let components: Vec<_> = slashed.components().collect();
     let at = components.iter().rposition(|c| *c == name)?;
     site.dir.join(&bstr::join("/", &components[at + 1..]))
-}
-
-/// Whether a checkout's `.git` file leads to the clone, by a translation that needs no guess.
-fn leads_to(side: &JoinSide<'_>, checkout: &Sighting) -> bool {
-    let Some((called, _)) = &checkout.pointer.entry else { return false };
-    let called = match called.is_absolute() || called.is_windows() {
-        true => Some(called.clone()),
-        false => called.resolved_from(&RecordedPath::new(checkout.path.as_bstr())),
-    };
-    let same = |local: &LocalPath| {
-        local == side.site.common_path() || beneath::lstat(local).is_ok_and(|m| m.id == side.site.common_id)
-    };
-    called.is_some_and(|called| {
-        side.translators.iter().any(|t| matches!(t.place(&called), Place::Here(local) if same(&local)))
-    })
-}
-
-fn shared_depth(a: &LocalPath, b: &LocalPath) -> usize {
-    a.components().zip(b.components()).take_while(|(a, b)| a == b).count()
 }

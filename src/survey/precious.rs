@@ -1,52 +1,13 @@
-//! Ignored files that are worth keeping: secrets and local databases, which no commit has.
+//! Whether an ignored file that is worth keeping is in the main worktree too; which files these are, the settings say.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use bstr::{BStr, ByteSlice};
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use bstr::BStr;
 
 use crate::beneath::Dir;
-
-/// What is precious when the user's config names nothing else.
-pub const DEFAULT: &[&str] = &[".env*", "*.local", "*.pem", "*.key", "*.sqlite", "*.db"];
-
-/// The compiled `precious` patterns.
-#[derive(Clone, Debug)]
-pub struct Precious {
-    names: GlobSet,
-    paths: GlobSet,
-}
-
-/// A pattern that is no glob.
-#[derive(Debug, thiserror::Error)]
-#[error("precious: {0}")]
-pub struct BadPattern(#[from] globset::Error);
-
-impl Precious {
-    /// A pattern with a slash is matched with the path in the checkout, any other with the file's name. Upper and lower
-    /// case are the same: to keep `ID.PEM` too costs nothing.
-    pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, BadPattern> {
-        let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
-        for pattern in patterns {
-            let text = pattern.as_ref();
-            let glob = |text| GlobBuilder::new(text).case_insensitive(true).literal_separator(true).build();
-            match text.contains('/') {
-                true => paths.add(glob(text.trim_start_matches('/'))?),
-                false => names.add(glob(text)?),
-            };
-        }
-        Ok(Self { names: names.build()?, paths: paths.build()? })
-    }
-
-    /// Whether the file at `path`, relative to the checkout, is one of them.
-    pub fn matches(&self, path: &BStr) -> bool {
-        let name = path.rfind_byte(b'/').map_or(path.as_bytes(), |slash| &path[slash + 1..]);
-        self.names.is_match(OsStr::from_bytes(name)) || self.paths.is_match(OsStr::from_bytes(path))
-    }
-}
 
 /// Whether `main` has a regular file at the same `path` with the content of `file`, whose size is `size` bytes. What
 /// can't be read there does not count as a copy; an error in reading `file` itself is the caller's.
@@ -83,18 +44,6 @@ mod tests {
     use std::fs::File;
 
     use crate::vantage::paths::LocalPath;
-
-    #[test]
-    fn names_and_paths_match() {
-        let precious = Precious::new(DEFAULT.iter().copied().chain(["conf/*.yml", "/top/secret"])).unwrap();
-        for path in [".env", "a/b/.env.production", "x/dev.sqlite", "ID.PEM", "conf/a.yml", "top/secret"] {
-            assert!(precious.matches(path.into()), "{path}");
-        }
-        for path in ["env", "a.env", "conf/x/a.yml", "a/conf/a.yml", "dbs", "keys"] {
-            assert!(!precious.matches(path.into()), "{path}");
-        }
-        assert!(Precious::new(["a[", "b"]).is_err());
-    }
 
     #[test]
     fn only_an_equal_regular_file_is_a_copy() {

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use bstr::{BStr, ByteSlice};
 use rayon::prelude::*;
 
 use crate::git::history::{Commits, Reach};
 use crate::git::open::Unreadable;
+use crate::git::registration::Registration;
 use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
@@ -15,10 +17,10 @@ use crate::report::progress::Event;
 use crate::survey::discover::CloneSite;
 use crate::survey::examine::{ClonePlace, Examined, Examiner, Finisher, HalfExamined, Inquiry};
 use crate::survey::eyes::CloneEyes;
-use crate::survey::placement::Ground;
+use crate::survey::ground::Ground;
 use crate::survey::standing::Standings;
 use crate::survey::terrain::Terrain;
-use crate::vantage::paths::{EntryName, FileId, LocalPath};
+use crate::vantage::paths::{EntryName, FileId, LocalPath, escape};
 
 /// A clone's worktrees, examined.
 #[derive(Debug)]
@@ -74,7 +76,9 @@ fn survey_clone(
     if let Err(why) = &terrain.registrations[c] {
         warnings.push(format!("its registrations can't be read: {why}"));
     }
-    let opened = CloneEyes::open(site, trunk_setting(inquiry).as_deref());
+    let opened = CloneEyes::open(site, ground.roots, trunk_setting(inquiry));
+    let broken = opened.iter().flat_map(|eyes| eyes.refs.broken());
+    warnings.extend(broken.map(|(name, why)| format!("the ref {} is broken: {why}", escape(name))));
     let halves = match &opened {
         Ok(eyes) => begin_all(ground, c, orphans, eyes, inquiry),
         Err(why) => Err(why.clone()),
@@ -122,19 +126,19 @@ fn unreadable_clone(
 ) -> Vec<Examined> {
     let standings = Standings::new(ground, c, None, inquiry);
     let registrations = ground.sides[c].registrations.iter().enumerate();
-    let mut all: Vec<Facts> = registrations
+    let mut all: Vec<(Option<Registration>, Facts)> = registrations
         .map(|(r, registration)| {
             let subject = Subject::Registered {
                 name: registration.name.clone(),
                 id: registration.id,
                 recorded: registration.recorded.clone().ok(),
             };
-            Facts::new(subject, standings.of_registration(r))
+            (Some(registration.clone()), Facts::new(subject, standings.of_registration(r)))
         })
         .collect();
-    all.extend(orphans.iter().map(|w| standings.of_orphan(*w)));
+    all.extend(orphans.iter().map(|w| (None, standings.of_orphan(*w))));
     all.into_iter()
-        .map(|mut facts| {
+        .map(|(registration, mut facts)| {
             let path = facts.path().cloned();
             let mut reasons = match &facts.standing.placement {
                 Placement::Held { reasons, .. } => reasons.clone(),
@@ -143,14 +147,14 @@ fn unreadable_clone(
             reasons.push(Reason::new(Code::Unreadable, &why.0));
             facts.standing.placement = Placement::Held { path, by: None, reasons };
             let judgement = verdict::judge(&facts, inquiry.policy);
-            Examined { facts, judgement }
+            Examined { registration, facts, judgement }
         })
         .collect()
 }
 
-fn trunk_setting(inquiry: &Inquiry<'_>) -> Option<String> {
-    use bstr::ByteSlice;
-    inquiry.settings.trunk.as_ref().map(|t| t.value.to_str_lossy().into_owned())
+/// The trunk that the user names.
+pub fn trunk_setting<'a>(inquiry: &Inquiry<'a>) -> Option<&'a BStr> {
+    inquiry.settings.trunk.as_ref().map(|t| t.value.as_bstr())
 }
 
 /// Judges from the deepest checkout upwards: a parent may go if everything in it goes before.
@@ -214,16 +218,14 @@ pub fn examine_again(
             (sides[c].registrations.iter().position(|r| r.name == *name), Vec::new())
         }
         Candidate::Orphan(path) => {
-            let stray = ground
-                .strays()
-                .into_iter()
-                .find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
+            let stray =
+                ground.strays().iter().find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
             (None, vec![stray.ok_or_else(gone)?.0])
         }
         Candidate::Trash(_) => (None, Vec::new()),
     };
     let site = sides[c].site;
-    let eyes = CloneEyes::open(site, trunk_setting(inquiry).as_deref())?;
+    let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry))?;
     let commits = Commits::of(&eyes.repo, inquiry.depth)?;
     let history = eyes.paint(&commits, sides[c].registrations, inquiry.stop);
     let mut reach = Reach::new(&commits, eyes.refs.holders());

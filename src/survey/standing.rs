@@ -4,20 +4,18 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Kind, Stamp};
 use crate::git::registration::{Pointer, Registration};
-use crate::judge::facts::{AbsenceProof, Facts, LockFacts, Ownership, Placement, Standing, Subject};
+use crate::judge::facts::{Facts, LockFacts, Ownership, Placement, Standing, Subject};
 use crate::judge::ownership::{MarkerFact, OwnershipInput, ownership};
 use crate::judge::reason::{Code, Reason};
-use crate::state_dir::CloneState;
-use crate::survey::absence::file_system_of;
-use crate::survey::discover::Sighting;
+use crate::state_dir::{CloneState, VantageId};
+use crate::survey::absence::{Witness, file_system_in};
 use crate::survey::examine::{Inquiry, branch_of};
 use crate::survey::eyes::CloneEyes;
-use crate::survey::join::JoinSide;
-use crate::survey::placement::Ground;
-use crate::sweep::marker::{self, Marker, MarkerState};
+use crate::survey::ground::Ground;
+use crate::sweep::marker::{self, MarkerState};
 use crate::sweep::trash;
 use crate::vantage::paths::{LocalPath, RecordedPath, escape};
-use crate::vantage::translate::{Place, TranslationKind};
+use crate::vantage::translate::Place;
 
 /// The reason that `guard --lock` gives: it keeps stock git away and does not hold for us.
 pub const GUARD_REASON: &str = "treesweep guard: protected from git worktree prune on the host";
@@ -30,9 +28,11 @@ pub struct Standings<'a> {
     /// `None` if the clone could not be opened.
     pub eyes: Option<&'a CloneEyes>,
     pub inquiry: &'a Inquiry<'a>,
-    placements: Vec<Placement>,
     state: Option<CloneState>,
+    vantage: Option<VantageId>,
     has_foreign: bool,
+    /// Where the clone's configuration points, and what says so.
+    pointed: Vec<(LocalPath, String)>,
 }
 
 impl<'a> Standings<'a> {
@@ -43,28 +43,19 @@ impl<'a> Standings<'a> {
         inquiry: &'a Inquiry<'a>,
     ) -> Self {
         let side = &ground.sides[c];
-        let placements: Vec<Placement> = (0..side.registrations.len()).map(|r| ground.place(c, r)).collect();
-        let has_foreign =
-            side.registrations.iter().zip(&placements).any(|(r, p)| is_foreign(r, p, ground.roots));
         let state = inquiry.state.and_then(|s| s.existing_clone_state(side.site.common_id).ok().flatten());
-        Self { ground, c, eyes, inquiry, placements, state, has_foreign }
-    }
-
-    pub fn placement(&self, r: usize) -> &Placement {
-        &self.placements[r]
+        let vantage = inquiry.state.and_then(|s| s.vantage().ok().flatten());
+        let has_foreign = (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
+        let pointed = eyes.map_or_else(Vec::new, |eyes| pointed(ground, c, &eyes.pointed_at));
+        Self { ground, c, eyes, inquiry, state, vantage, has_foreign, pointed }
     }
 
     /// Registration `r` of the clone.
     pub fn of_registration(&self, r: usize) -> Standing {
         let registration = &self.ground.sides[self.c].registrations[r];
         let marker = self.marker(registration);
-        let mut placement = self.placements[r].clone();
-        if let (Placement::Absent { expected, proof, .. }, MarkerState::Ready(marker)) =
-            (&mut placement, &marker)
-            && let Some(proven) = self.proven_by(marker, registration, expected)
-        {
-            *proof = AbsenceProof::Proven(proven);
-        }
+        let witness = |expected: &LocalPath| self.witness(&marker, registration, expected);
+        let placement = self.ground.place_seen_by(self.c, r, &witness);
         let ownership = self.ownership(registration, &placement, &marker);
         let lock = registration.lock.as_ref().ok().and_then(Option::as_ref).map(|lock| LockFacts {
             reason: escape(&lock.reason),
@@ -85,23 +76,24 @@ impl<'a> Standings<'a> {
             by: None,
             reasons: vec![Reason::new(code, why)],
         };
-        let registered = self.ground.sides[self.c].registrations.iter().any(|r| r.name.as_bstr() == name);
+        let foreign = || {
+            let target = &checkout.pointer.target;
+            target.is_absolute()
+                && LocalPath::new(target.as_bstr().to_path_lossy())
+                    .is_none_or(|p| !self.ground.roots.iter().any(|root| p.is_beneath_or_at(root)))
+        };
         let seen = beneath::lstat(&checkout.path);
         let (placement, seen) = match seen {
             Ok(seen) if seen.kind == Kind::Directory && seen.id == checkout.id => {
-                let foreign = checkout.pointer.target.is_absolute()
-                    && LocalPath::new(checkout.pointer.target.as_bstr().to_path_lossy())
-                        .is_none_or(|p| !self.ground.roots.iter().any(|root| p.is_beneath_or_at(root)));
-                let placement = if registered {
-                    let why =
-                        format!("it names the entry {}, which answers for another directory", escape(&name));
-                    held(Code::LinksDisagree, why)
-                } else if let Some(why) = self.may_be_registered(checkout) {
-                    held(Code::Unreadable, why)
-                } else if foreign && !self.ground.sides[self.c].infers {
-                    held(Code::OutsideVantage, format!("it names {}", checkout.pointer.target))
-                } else {
-                    Placement::Unregistered
+                let placement = match self.ground.is_orphan(w) {
+                    Err(reason) => held(reason.code, reason.detail),
+                    Ok(()) if foreign() && !self.ground.sides[self.c].infers => {
+                        held(Code::OutsideVantage, format!("it names {}", checkout.pointer.target))
+                    }
+                    Ok(()) => match self.ground.out_of_bounds(self.c, &checkout.path) {
+                        Some(reason) => held(reason.code, reason.detail),
+                        None => Placement::Unregistered,
+                    },
                 };
                 (placement, Some(seen))
             }
@@ -114,23 +106,10 @@ impl<'a> Standings<'a> {
             placement,
             ownership: unowned,
             lock: None,
-            holds: protect.into_iter().chain(referenced).collect(),
+            holds: protect.into_iter().chain(referenced).chain(self.holding(&checkout.path)).collect(),
         };
         let subject = Subject::Orphan { name, path: checkout.path.clone(), seen };
         Facts::new(subject, standing)
-    }
-
-    /// Its registration is not seen to be gone: those of its clone, or of one that it might be of, can't be read.
-    fn may_be_registered(&self, checkout: &Sighting) -> Option<String> {
-        let own = &self.ground.sides[self.c];
-        let leads_home = checkout.pointer.target.is_absolute()
-            && LocalPath::new(checkout.pointer.target.as_bstr().to_path_lossy())
-                .is_some_and(|p| p.is_beneath_or_at(own.site.common_path()));
-        let unread = |side: &&JoinSide<'_>| {
-            side.unread.is_some() && (!leads_home || side.site.common_id == own.site.common_id)
-        };
-        let side = self.ground.sides.iter().find(unread)?;
-        side.unread.map(|why| format!("the registrations of {} can't be read: {why}", side.site.dir))
     }
 
     /// Trash at `path` that no journal of ours knows. A removal deletes the `.git` file last, so that what is left of a
@@ -227,23 +206,34 @@ impl<'a> Standings<'a> {
         marker::enrolment(state, &registration.name).ok().flatten().is_some_and(|e| e.matches(id, marker))
     }
 
-    /// Absence, proven at the marker's own vantage: the recorded path is still the marker's, and the file system that it
-    /// was on is mounted there.
-    fn proven_by(
-        &self,
-        marker: &Marker,
-        registration: &Registration,
-        expected: &LocalPath,
-    ) -> Option<String> {
-        let vantage = self.inquiry.state?.vantage().ok().flatten()?;
-        let recorded = registration.recorded.as_ref().ok()?;
-        let same_place = marker.vantage == vantage
-            && RecordedPath::new(marker.recorded_path.0.clone()) == *recorded
-            && marker.path.local().as_ref() == Some(expected);
-        let now = file_system_of(expected).ok().filter(|_| same_place)?;
+    /// What the marker says of the path at which its checkout would be: it speaks at its own vantage only, and as long
+    /// as the recorded path is the one that it names.
+    fn witness(&self, marker: &MarkerState, registration: &Registration, expected: &LocalPath) -> Witness {
+        let (MarkerState::Ready(marker), Some(vantage), Ok(recorded)) =
+            (marker, &self.vantage, &registration.recorded)
+        else {
+            return Witness::Silent;
+        };
         let was = &marker.file_system;
-        (now.id == was.id && was.mount_point.0 == now.mount_point)
-            .then(|| "enrolled at this very path of this host, whose file system is mounted".to_owned())
+        let speaks = marker.vantage == *vantage
+            && RecordedPath::new(marker.recorded_path.0.clone()) == *recorded
+            && marker.path.local().as_ref() == Some(expected)
+            // A file system without an id can't be told from another one at the same place.
+            && was.id != 0;
+        if !speaks {
+            return Witness::Silent;
+        }
+        let mount_point = escape(&was.mount_point.0);
+        match file_system_in(&self.inquiry.world.mounts, expected) {
+            Ok(now) if now.id == was.id && was.mount_point.0 == now.mount_point => Witness::Mounted(
+                "enrolled at this very path of this host, whose file system is mounted".to_owned(),
+            ),
+            Ok(_) => {
+                let why = format!("it was on the file system at {mount_point}, and another one is there now");
+                Witness::NotMounted(why)
+            }
+            Err(error) => Witness::NotMounted(format!("the file system at {mount_point}: {error}")),
+        }
     }
 
     fn holds(&self, registration: &Registration, placement: &Placement) -> Vec<Reason> {
@@ -264,6 +254,9 @@ impl<'a> Standings<'a> {
             holds.push(Reason::new(Code::Protected, "it has the trunk checked out"));
         }
         holds.extend(path.and_then(|p| self.referenced(p)));
+        if let Placement::Joined { path, .. } = placement {
+            holds.extend(self.holding(path));
+        }
         holds
     }
 
@@ -275,30 +268,52 @@ impl<'a> Standings<'a> {
 
     /// The clone's shared configuration points into the checkout at `path`.
     fn referenced(&self, path: &LocalPath) -> Option<Reason> {
-        let side = &self.ground.sides[self.c];
-        let places = |key: &str, value: &BString| -> Vec<LocalPath> {
-            let recorded = RecordedPath::new(value.clone());
-            let absolute = match recorded.is_absolute() {
-                true => Some(recorded),
-                // Relative to the top of each worktree: it points into none of them more than into another.
-                false if key == "core.hooksPath" => None,
-                false => recorded.resolved_from(&RecordedPath::new(side.site.common_path().as_bstr())),
-            };
-            let Some(absolute) = absolute else { return Vec::new() };
-            let inferred = self.ground.inferred(self.c);
-            let rules = side.translators.iter().chain(&inferred);
-            rules
-                .filter_map(|t| match t.place(&absolute) {
-                    Place::Here(local) => Some(local),
-                    _ => None,
-                })
-                .collect()
-        };
-        let pointed = self.eyes.map(|e| e.pointed_at.as_slice()).unwrap_or_default();
-        pointed.iter().find(|(key, value)| places(key, value).iter().any(|p| p.is_beneath_or_at(path))).map(
-            |(key, value)| Reason::new(Code::Referenced, format!("the clone's {key} is '{}'", escape(value))),
-        )
+        let (_, why) = self.pointed.iter().find(|(place, _)| place.is_beneath_or_at(path))?;
+        Some(Reason::new(Code::Referenced, why.as_str()))
     }
+
+    /// A directory in the checkout at `path` that a registration records and that does not name it back: a walk sees
+    /// plain files there, and can't know that they are somebody's.
+    fn holding(&self, path: &LocalPath) -> Option<Reason> {
+        let there = |(place, _, _): &&(LocalPath, usize, usize)| {
+            !matches!(beneath::lstat(place), Err(beneath::Refused::Absent))
+        };
+        let (place, c, r) = self.ground.unjoined_beneath(path).find(there)?;
+        let side = &self.ground.sides[*c];
+        let name = &side.registrations[*r].name;
+        let why = format!("{place} is in it, which {name} of {} records", side.site.dir);
+        Some(Reason::new(Code::NestedKept, why))
+    }
+}
+
+/// Where the configuration of clone `c` points on this host, each place with what says so.
+fn pointed(ground: &Ground<'_>, c: usize, values: &[(String, BString)]) -> Vec<(LocalPath, String)> {
+    let side = &ground.sides[c];
+    let common = RecordedPath::new(side.site.common_path().as_bstr());
+    let mut all = Vec::new();
+    for (key, value) in values {
+        let why = format!("the clone's {key} is '{}'", escape(value));
+        let path = RecordedPath::new(value.clone());
+        let absolute = match (value.strip_prefix(b"~/"), path.is_absolute()) {
+            (Some(rest), _) => crate::config::home()
+                .and_then(|home| LocalPath::new(home)?.join(rest))
+                .map(|local| RecordedPath::new(local.as_bstr())),
+            (None, true) => path.normalized(),
+            // Hooks are looked for from the top of a worktree: what leads out of the main one may lead into another.
+            (None, false) if key == "core.hooksPath" => {
+                let top = side.site.main_worktree.as_ref().unwrap_or(&side.site.dir);
+                path.resolved_from(&RecordedPath::new(top.as_bstr()))
+            }
+            (None, false) => path.resolved_from(&common),
+        };
+        let Some(absolute) = absolute else { continue };
+        for translator in side.translators.iter().chain(ground.inferred(c)) {
+            if let Place::Here(local) = translator.place(&absolute) {
+                all.push((ground.respelled(local), why.clone()));
+            }
+        }
+    }
+    all
 }
 
 fn trash_entry(file_name: &BStr) -> Option<BString> {
@@ -306,27 +321,20 @@ fn trash_entry(file_name: &BStr) -> Option<BString> {
 }
 
 /// A recorded path of another vantage: where a container writes, a marker can be forged.
-fn is_foreign(registration: &Registration, placement: &Placement, roots: &[LocalPath]) -> bool {
-    match placement {
-        Placement::Joined { by, .. } | Placement::Absent { by, .. } => {
-            !matches!(by.kind, TranslationKind::Identity | TranslationKind::Relative)
-        }
-        Placement::Held { .. } | Placement::Unregistered => {
-            registration.recorded.as_ref().is_ok_and(|recorded| {
-                let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
-                recorded.is_windows()
-                    || recorded.is_absolute()
-                        && !local.is_some_and(|l| roots.iter().any(|r| l.is_beneath_or_at(r)))
-            })
-        }
+fn is_foreign(ground: &Ground<'_>, c: usize, r: usize) -> bool {
+    if let Some(pair) = ground.joins.joined.get(&(c, r)) {
+        return !pair.by.kind.is_of_this_vantage();
     }
+    ground.sides[c].registrations[r].recorded.as_ref().is_ok_and(|recorded| {
+        let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
+        let ours = || local.is_some_and(|l| ground.roots.iter().any(|root| l.is_beneath_or_at(root)));
+        recorded.is_windows() || recorded.is_absolute() && !ours()
+    })
 }
 
 fn of_this_vantage(placement: &Placement) -> bool {
     match placement {
-        Placement::Joined { by, .. } | Placement::Absent { by, .. } => {
-            matches!(by.kind, TranslationKind::Identity | TranslationKind::Relative)
-        }
+        Placement::Joined { by, .. } | Placement::Absent { by, .. } => by.kind.is_of_this_vantage(),
         _ => true,
     }
 }

@@ -4,8 +4,8 @@ use crate::beneath::Dir;
 use crate::git::open::Unreadable;
 use crate::git::registration::{self, Pointer, Registration, registrations};
 use crate::survey::discover::{CloneSite, Field, Sighting};
+use crate::survey::ground::Ground;
 use crate::survey::join::{JoinSide, Joins, join};
-use crate::survey::placement::Ground;
 use crate::vantage::paths::{EntryName, LocalPath};
 use crate::vantage::translate::{Place, Translator};
 
@@ -82,7 +82,7 @@ impl Terrain {
 
     /// Where things are, for `sides` and `joins` of this terrain.
     pub fn ground<'a>(&'a self, sides: &'a [JoinSide<'a>], joins: &'a Joins) -> Ground<'a> {
-        Ground { roots: &self.roots, sides, checkouts: &self.field.checkouts, joins }
+        Ground::new(&self.roots, sides, &self.field.checkouts, joins, &self.field.trash)
     }
 
     /// Where the checkout of entry `name` of clone `c` is, if they are joined.
@@ -138,7 +138,7 @@ impl Terrain {
 }
 
 /// The checkout at `path`, if there is a directory with a `.git` file that points at an entry.
-fn sight(path: &LocalPath) -> Option<Sighting> {
+pub(super) fn sight(path: &LocalPath) -> Option<Sighting> {
     let dir = Dir::open(path).ok()?;
     let pointer = Pointer::parse(&dir.read(".git", 16 << 10).ok()?)?;
     pointer.entry.as_ref()?;

@@ -108,6 +108,25 @@ pub fn chmod(held: impl AsFd, mode: u32) -> Result<(), Errno> {
     rustix::fs::chmodat(CWD, path, Mode::from_raw_mode(mode), AtFlags::empty())
 }
 
+/// Makes the symlink `name`, which leads to `target`.
+pub fn symlink(target: &[u8], dir: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    gate("symlink")?;
+    rustix::fs::symlinkat(target, dir, name)
+}
+
+/// Waits until all that was written to the file system of `dir` is on the disk.
+pub fn sync_all(dir: impl AsFd) -> Result<(), Errno> {
+    gate("syncfs")?;
+    rustix::fs::syncfs(dir)
+}
+
+/// Gives what is called `name` to another owner; a symlink itself.
+pub fn chown_at(dir: impl AsFd, name: &[u8], uid: u32, gid: u32) -> Result<(), Errno> {
+    gate("chown")?;
+    let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
+    rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+}
+
 /// Gives the object to another owner.
 pub fn chown(held: impl AsFd, uid: u32, gid: u32) -> Result<(), Errno> {
     gate("chown")?;

@@ -10,7 +10,7 @@ use crate::sweep::record::random_hex;
 
 /// What our unfinished files are called. Only the holder of the clone's lock writes any, so that what is found with this
 /// name after locking was left by a kill.
-const UNFINISHED: &[u8] = b".unfinished-";
+pub(super) const UNFINISHED: &[u8] = b".unfinished-";
 
 /// How far a write has to be on the disk before the caller goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

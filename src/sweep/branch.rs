@@ -38,7 +38,6 @@ pub struct Claim<'a> {
 /// could not be removed, and that has to be tried again.
 pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutcome, RefError> {
     let kept = |why: String| Ok(BranchOutcome::kept(claim.name, why));
-    let shown = escape(claim.trunk);
     if !claim.owned {
         return kept("its worktree is not owned".into());
     }
@@ -49,15 +48,7 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutc
         Ok(trunk) => trunk,
         Err(why) => return kept(why),
     };
-    let still = || {
-        uses::unused(common, claim.name)?;
-        // The walk took its time: what the trunk is now must be what it was then.
-        match refs::resolve(common, claim.trunk) {
-            Ok((_, Some(now))) if now == trunk => Ok(()),
-            Ok(_) => Err(format!("{shown} moved meanwhile")),
-            Err(error) => Err(format!("{shown}: {error}")),
-        }
-    };
+    let still = || still_so(common, claim, trunk);
     match refs::delete(common, claim.name, claim.expected, claim.record, &still) {
         Ok(()) | Err(RefError::Absent) => match refs::read(common, claim.name) {
             Ok(None) => Ok(BranchOutcome::Deleted { name: Bytes::new(claim.name) }),
@@ -66,6 +57,17 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutc
         },
         Err(error @ RefError::LockStays { .. }) => Err(error),
         Err(error) => kept(error.to_string()),
+    }
+}
+
+/// Asked under the lock: nothing uses the branch, and the trunk is still `trunk`. The walk through its history took time.
+fn still_so(common: &Dir, claim: &Claim<'_>, trunk: ObjectId) -> Result<(), String> {
+    uses::unused(common, claim.name)?;
+    let shown = escape(claim.trunk);
+    match refs::resolve(common, claim.trunk) {
+        Ok((_, Some(now))) if now == trunk => Ok(()),
+        Ok(_) => Err(format!("{shown} moved meanwhile")),
+        Err(error) => Err(format!("{shown}: {error}")),
     }
 }
 

@@ -11,9 +11,13 @@ use bstr::ByteSlice;
 use jiff::Timestamp;
 
 use crate::beneath::{Dir, Refused, lstat};
+use crate::git::layout;
+use crate::git::registration::Pointer;
 use crate::judge::reason::Code;
 use crate::judge::warrant::{Act, Checkout, Entry, Warrant};
 use crate::sweep::aside::{Moved, NotMoved};
+use crate::sweep::atomic::bstr_path;
+use crate::sweep::bytes::Bytes;
 use crate::sweep::ending::{Halt, STAYS};
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{Journal, Open, Step};
@@ -36,7 +40,9 @@ impl Sweeper<'_> {
             Ok(checkout) => checkout,
             Err(halt) => return untouched(&warrant, halt),
         };
-        let journal = Journal::of(&warrant, Record::of(&warrant, id, started));
+        let record =
+            Record { pointer: checkout.as_ref().and_then(pointer_of), ..Record::of(&warrant, id, started) };
+        let journal = Journal::of(&warrant, record);
         let open = match Open::begin(clone.state(), journal) {
             Ok(open) => open,
             Err(error) if act::is_full(&error) => {
@@ -95,7 +101,8 @@ impl Sweeper<'_> {
         }
         let mut above = held.path.parent();
         while let Some(path) = above {
-            if lstat(&path).is_ok_and(|meta| meta.id == clone.common_id) {
+            let is_common = lstat(&path).is_ok_and(|meta| meta.id == clone.common_id);
+            if is_common && !layout::may_hold(&path, &held.path) {
                 let note = format!("it lies in the common directory {path}");
                 return Err(Halt::skipped(note).because(Code::Protected));
             }
@@ -103,6 +110,13 @@ impl Sweeper<'_> {
         }
         Ok(held)
     }
+}
+
+/// What the checkout's `.git` file says, for who wants it back; without it the paths have to be inferred then.
+fn pointer_of(held: &Held) -> Option<Bytes> {
+    let checkout = held.parent.dir(bstr_path(held.name())).ok()?;
+    let pointer = Pointer::parse(&checkout.read(".git", 16 << 10).ok()?)?;
+    Some(Bytes::from(&pointer.target))
 }
 
 /// Sees that the entry is where it was judged.
@@ -137,7 +151,7 @@ pub(super) fn open_parent(root: &LocalPath, path: &LocalPath) -> Result<Dir, Hal
     let root = Dir::open(root).map_err(refused)?;
     match below.is_empty() {
         true => Ok(root),
-        false => root.dir_across_mounts(super::atomic::bstr_path(below)).map_err(refused),
+        false => root.dir_across_mounts(bstr_path(below)).map_err(refused),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod confine;
 mod ending;
 mod enter;
 mod execute;
+pub mod expire;
 pub mod forget;
 pub mod journal;
 pub mod kernel;
@@ -45,12 +46,13 @@ mod ref_lock;
 pub mod refs;
 pub mod remove;
 pub mod resume;
+pub mod staged;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 pub mod trash;
-mod uses;
+pub mod uses;
 mod work;
 
 use std::num::NonZeroUsize;

@@ -135,6 +135,9 @@ pub struct Record {
     pub name: Bytes,
     pub common_dir: Bytes,
     pub recorded_path: Option<Bytes>,
+    /// What the checkout's `.git` file said: the entry's path, in the namespace of whoever wrote it.
+    #[serde(default)]
+    pub pointer: Option<Bytes>,
     pub path: Option<Bytes>,
     /// Full name of the branch.
     pub branch: Option<Bytes>,
@@ -180,6 +183,7 @@ impl Record {
             name,
             common_dir: Bytes::from(&warrant.scope().common_dir),
             recorded_path: entry.and_then(|e| e.recorded.as_ref()).map(Bytes::from),
+            pointer: None,
             path: path.map(Bytes::from),
             branch: entry.and_then(|e| e.branch.clone()).map(Bytes::new),
             tip: entry.and_then(|e| e.tip).map(Hex::from),
@@ -196,6 +200,11 @@ impl Record {
             started,
             completed: None,
         }
+    }
+
+    /// When it ended, or began if it was interrupted.
+    pub fn ended(&self) -> Timestamp {
+        self.completed.as_ref().map_or(self.started, |c| c.time)
     }
 }
 

@@ -49,18 +49,32 @@ fn copy(clone: &LockedClone, record: &Record) -> io::Result<()> {
 
 /// Takes a record away again: for a removal that did not happen.
 pub(super) fn remove(clone: &LockedClone, id: &RecordId) -> io::Result<()> {
-    let name = file_name(id);
-    if let Some(state) = clone.state() {
-        state.remove(KIND, &name)?;
-    }
+    remove_own(clone, id)?;
+    remove_copy(clone, id)
+}
+
+/// Removes the record itself.
+pub(super) fn remove_own(clone: &LockedClone, id: &RecordId) -> io::Result<()> {
+    clone.state().map_or(Ok(()), |state| state.remove(KIND, &file_name(id)))
+}
+
+/// Removes the copy for people.
+pub(super) fn remove_copy(clone: &LockedClone, id: &RecordId) -> io::Result<()> {
     match clone.common().dir("treesweep/retired") {
-        Ok(dir) => match act::unlink(&dir, name.as_bytes()) {
+        Ok(dir) => match act::unlink(&dir, file_name(id).as_bytes()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno.into()),
         },
         Err(Refused::Absent) => Ok(()),
         Err(refused) => Err(atomic::io_error(refused)),
     }
+}
+
+/// A record and its copy, for tests.
+#[cfg(test)]
+pub(super) fn write_both(clone: &LockedClone, record: &Record) -> io::Result<()> {
+    write(clone, record, Durable::No)?;
+    copy(clone, record)
 }
 
 /// All records of a clone, oldest first; with each that can't be read, why.

@@ -130,6 +130,24 @@ pub fn create(common: &Dir, name: &BStr, id: ObjectId) -> Result<(), RefError> {
     }
 }
 
+/// The same under the reference's lock, so that no git makes one of that name meanwhile; directories of that name that
+/// are empty, as git leaves them, go before.
+pub fn create_locked(common: &Dir, name: &BStr, id: ObjectId, record: &RecordId) -> Result<(), RefError> {
+    checked(name)?;
+    let lock = Lock::acquire(common, name, record)?;
+    let inside = BString::from([name.as_bytes(), b"/x"].concat());
+    let result =
+        remove_empty_parents(common, inside.as_bstr(), name.split_str("/").count() - 1).and_then(|()| {
+            match read(common, name)? {
+                None => create(common, name, id),
+                Some(Value::Direct(found)) if found == id => Ok(()),
+                Some(_) => Err(RefError::Moved { found: "another one".into(), expected: id }),
+            }
+        });
+    lock.release()?;
+    result
+}
+
 /// Deletes the direct reference `name` if it is `expected`, with its reflog. `allows` is asked under the lock, directly
 /// before the first change.
 pub fn delete(

@@ -49,6 +49,21 @@ impl Clone {
         git_in(&self.path, args)
     }
 
+    /// git with `input` on its standard input.
+    pub fn git_with_input(&self, args: &[&str], input: &str) -> String {
+        let file = self.root.join("input");
+        std::fs::write(&file, input).unwrap();
+        let output = Command::new("git")
+            .current_dir(&self.path)
+            .args(args)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .stdin(std::fs::File::open(&file).unwrap())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
     pub fn common(&self) -> Dir {
         Dir::open(&local(&self.path.join(".git"))).unwrap()
     }

@@ -16,7 +16,7 @@ const OPERATIONS: &[&str] =
 
 /// Fails, naming the user, if the main worktree or an entry uses `branch`, and also if one of them can't be read: what it
 /// uses is unknown then.
-pub(super) fn unused(common: &Dir, branch: &BStr) -> Result<(), String> {
+pub fn unused(common: &Dir, branch: &BStr) -> Result<(), String> {
     unused_by(common, common, "the main worktree", branch)?;
     let worktrees = match common.dir("worktrees") {
         Ok(worktrees) => worktrees,

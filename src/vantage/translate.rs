@@ -32,6 +32,11 @@ impl TranslationKind {
             Self::Inferred => "inferred",
         }
     }
+
+    /// The path means the same here and to its writer; every other kind leads here from another vantage.
+    pub fn is_of_this_vantage(self) -> bool {
+        matches!(self, Self::Identity | Self::Relative)
+    }
 }
 
 /// A translation that was used, for the report.
@@ -132,6 +137,18 @@ impl Translator {
     }
 }
 
+impl Translator {
+    /// What whoever writes paths of this rule's namespace calls the local directory `local`.
+    pub fn name_of(&self, local: &LocalPath) -> Option<RecordedPath> {
+        let name = match self {
+            Self::Identity => RecordedPath::new(local.as_bstr()),
+            Self::Container(view) => return view.name_of(local),
+            Self::Prefix { from, to, .. } => extended(from, local.below(to)?),
+        };
+        (self.place(&name) == Place::Here(local.clone())).then_some(name)
+    }
+}
+
 impl ContainerView {
     /// The deepest mount over `path` decides; a path that none covers is in the container's own layer.
     pub fn place(&self, path: &RecordedPath) -> Place {
@@ -167,18 +184,22 @@ impl ContainerView {
             _ => None,
         });
         covering
-            .map(|(to, rest)| match rest.is_empty() {
-                true => to.clone(),
-                false => {
-                    let mut path = to.as_bstr().trim_end_with(|c| c == '/').to_vec();
-                    path.push(b'/');
-                    path.extend_from_slice(rest);
-                    RecordedPath::new(path)
-                }
-            })
+            .map(|(to, rest)| extended(to, rest))
             // A deeper mount may cover the name; then it does not lead back.
             .find(|name| self.place(name) == Place::Here(local.clone()))
     }
+}
+
+/// `rest` below `path`, with the separators of whoever wrote `path`.
+fn extended(path: &RecordedPath, rest: &bstr::BStr) -> RecordedPath {
+    if rest.is_empty() {
+        return path.clone();
+    }
+    let separator = if path.as_bstr().contains(&b'\\') { b'\\' } else { b'/' };
+    let mut bytes = path.as_bstr().trim_end_with(|c| c == char::from(separator)).to_vec();
+    bytes.push(separator);
+    bytes.extend(rest.iter().map(|b| if *b == b'/' { separator } else { *b }));
+    RecordedPath::new(bytes)
 }
 
 /// Infers what `called`, the path that a container recorded for the common directory `common`, says about its parents:
@@ -248,6 +269,22 @@ mod tests {
         assert_eq!(t.place(&rec("/repo/wt/x")), here("/src/app.git/wt/x"));
         assert_eq!(t.place(&rec("/wt")), Place::NotCovered);
         assert_eq!(infer(&rec("C:/src/app/.git"), &loc("/src/app/.git"), &loc("/src")), None);
+    }
+
+    #[test]
+    fn a_name_leads_back_or_there_is_none() {
+        let prefix = |from: &str| Translator::Prefix {
+            kind: TranslationKind::Map,
+            from: rec(from),
+            to: loc("/src/app"),
+            evidence: String::new(),
+        };
+        assert_eq!(Translator::Identity.name_of(&loc("/src/app")), Some(rec("/src/app")));
+        assert_eq!(prefix("/w/app/").name_of(&loc("/src/app/x")), Some(rec("/w/app/x")));
+        assert_eq!(prefix("/w/app").name_of(&loc("/src/app")), Some(rec("/w/app")));
+        assert_eq!(prefix("/w/app").name_of(&loc("/src/app-b")), None);
+        assert_eq!(prefix(r"C:\src").name_of(&loc("/src/app/a/b")), Some(rec(r"C:\src\a\b")));
+        assert_eq!(prefix("/w/app").name_of(&loc(r"/src/app/a\b")), None, "it would be read as another path");
     }
 
     #[test]

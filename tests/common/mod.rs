@@ -7,11 +7,13 @@
 // The room rules of `src/` are not about tests, which start git, docker and treesweep.
 #![allow(clippy::disallowed_methods)]
 
+pub mod api;
 pub mod containers;
 pub mod env;
 pub mod git;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;
+pub mod states;
 #[cfg(target_arch = "x86_64")]
 pub mod tracer;

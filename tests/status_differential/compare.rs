@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use bstr::{BStr, BString, ByteSlice};
 use treesweep::beneath::Dir;
+use treesweep::config::Precious;
 use treesweep::git::index::{Depth, Index, index_facts};
 use treesweep::git::open::{Unreadable, open_entry};
 use treesweep::judge::tree_facts::{IndexFacts, Sample, SubmoduleFacts, SubmoduleState, TreeFacts};
 use treesweep::stop::Stop;
-use treesweep::survey::precious::{DEFAULT, Precious};
 use treesweep::survey::walk::{
     Checkout, Finding, Observer, Options, RuleFiles, Thoroughness, fingerprint_of, walk_observed,
 };
@@ -70,7 +70,7 @@ fn look(app: &Path, wt: &Path, depth: Depth) -> Result<Ours, Unreadable> {
         index: Arc::clone(&list),
         rules: RuleFiles::AsGit,
     };
-    let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
+    let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
     let (known, stop) = (HashSet::new(), Stop::never());
     let options = Options {
         depth,
@@ -82,7 +82,9 @@ fn look(app: &Path, wt: &Path, depth: Depth) -> Result<Ours, Unreadable> {
     };
     let all = All::default();
     let facts = walk_observed(&checkout, &options, &all);
-    assert_eq!(facts.fingerprint, Some(fingerprint_of(&wt, &stop).unwrap()));
+    if facts.unreadable.is_empty() {
+        assert_eq!(facts.fingerprint, Some(fingerprint_of(&wt, &stop).unwrap()));
+    }
     Ok(Ours { facts, index, list, depth, all: all.0.into_inner().unwrap() })
 }
 
@@ -148,7 +150,9 @@ fn compare(state: &State, status: &Status, ours: &Ours, wrong: &mut Vec<String>)
     }
     compare_ignored(state, status, ours, &slashed, wrong);
     compare_hidden(state, &hidden, wrong);
-    if !ours.facts.unreadable.is_empty() {
+    // A conflict may leave files below the place of a submodule: git shows both, we keep the checkout.
+    let explained = |why: &str| why.contains("where it has a submodule");
+    if !ours.facts.unreadable.iter().all(|(_, why)| explained(why)) {
         wrong.push(format!("unreadable: {:?}", ours.facts.unreadable));
     }
 }

@@ -8,6 +8,8 @@ pub fn command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.current_dir(dir).env_clear();
     git.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    // Whatever a random state did to its repositories, none above them is found.
+    git.env("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
     for (key, value) in [
         ("HOME", "/nonexistent"),
         ("GIT_CONFIG_NOSYSTEM", "1"),

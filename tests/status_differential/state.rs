@@ -5,135 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::git;
+use crate::pool::{ATTRIBUTES, CONTENTS, DIRECTORIES, IGNORES, NAMES, TARGETS};
 use crate::random::Random;
-
-/// Names that sort in surprising ways, differ in case only, need quoting, or mean something to somebody.
-const NAMES: &[&[u8]] = &[
-    b"a",
-    b"a.b",
-    b"a-b",
-    b"a0",
-    b"A",
-    b"b.txt",
-    b"B.txt",
-    b"c.log",
-    b"d.bin",
-    b"e.crlf",
-    b"f.u16",
-    b"g.id",
-    b"#x",
-    b"sp ace",
-    b"end ",
-    b"\xc3\xbc",
-    b"\xff\xfe",
-    b"new\nline",
-    b"!not",
-    b"HEAD",
-    b".hidden",
-    b"x.lfs",
-    b"k.auto",
-];
-const DIRECTORIES: &[&str] =
-    &["", "", "", "dir/", "dir/sub/", "dir/sub/deep/", "a/", "other/", "A.d/", "build/"];
-const CONTENTS: &[&[u8]] = &[
-    b"",
-    b"one\n",
-    b"two\n",
-    b"one\r\ntwo\r\n",
-    b"one\ntwo\r\nthree\n",
-    b"one\ntwo\n",
-    b"bin\0ary\r\n",
-    b"lone\rcr\r\n",
-    b"$Id$\n",
-    b"$Id: something else $\n",
-    b"no newline",
-    b"\xff\xfeo\0n\0e\0\n\0",
-    b"version https://git-lfs.github.com/spec/v1\noid sha256:6667b2d1aab6a00caa5aee5af8ad9f1465e567abf1c209d15727d57b3e8f6e5f\nsize 5\n",
-    b"data\n",
-];
-const IGNORES: &[&str] = &[
-    "*.log",
-    "/a",
-    "a/",
-    "!a/x",
-    "**/b.txt",
-    "dir/**",
-    "*",
-    "!*.txt",
-    "!*/",
-    "dir/*",
-    "!dir/sub",
-    "!dir/sub/",
-    "\\#x",
-    "end\\ ",
-    "end ",
-    "sp ace",
-    "[ab]*",
-    "[!a]*.txt",
-    "?.bin",
-    "d**n",
-    "/dir/**/deep",
-    "build",
-    "**",
-    "/*",
-    "!/dir",
-    "a.b\r",
-    "# note",
-    "\\!not",
-    "!",
-    "/",
-    "//",
-    "dir//sub",
-    "*/",
-    "/build/",
-    "dir/sub/deep/a",
-    "*.*",
-    "[[:upper:]]*",
-    "a[",
-    "\\",
-    "\\a",
-    "sub/",
-    "**/sub/",
-    "sub/**",
-    "a**",
-    "**a",
-    "/**/a",
-    "A.d/",
-    "**/**/c.log",
-    "a?b",
-    "new*",
-];
-const ATTRIBUTES: &[&str] = &[
-    "* text=auto",
-    "*.txt text",
-    "*.txt -text",
-    "*.crlf text eol=crlf",
-    "*.crlf eol=lf",
-    "*.bin binary",
-    "*.id ident",
-    "*.u16 working-tree-encoding=UTF-16",
-    "*.u16 text working-tree-encoding=UTF-16LE",
-    "*.lfs filter=lfs -text",
-    "*.auto text=auto eol=crlf",
-    "*.auto crlf",
-    "*.auto crlf=input",
-    "a -crlf",
-    "dir/* text",
-    "/a text=auto",
-    "**/sub/* eol=crlf",
-    "* !text",
-    "*.txt !eol",
-    "[attr]mine text eol=crlf",
-    "*.auto mine",
-    "*.bin -mine",
-    "* -text",
-    "*.txt text=auto",
-    "\"sp ace\" text",
-    "dir/ text",
-    "*.txt eol=native",
-    "*.id ident text",
-    "b.* text eol=lf",
-];
 
 pub struct State {
     tmp: tempfile::TempDir,
@@ -190,7 +63,7 @@ impl State {
         }
         let _ = std::fs::remove_file(&place);
         if self.random.once_in(10) {
-            symlink(self.random.pick(&["a", "nowhere", "dir", "../.."]), &place).unwrap();
+            symlink(self.random.pick(TARGETS), &place).unwrap();
             return;
         }
         std::fs::write(&place, self.random.pick(CONTENTS)).unwrap();
@@ -296,7 +169,7 @@ impl State {
 
     fn change(&mut self) {
         let wt = self.wt();
-        match self.random.below(24) {
+        match self.random.below(26) {
             0..=4 => {
                 let path = self.a_path();
                 self.tell(format!("put {}", String::from_utf8_lossy(&path)));
@@ -306,6 +179,17 @@ impl State {
             6 => self.odd_object(&wt),
             7 => self.whole_index(&wt),
             10 => self.gitlink(&wt),
+            // Rule files that are flagged, absent or something else: where git reads them then is easy to get wrong.
+            11..=13 => {
+                let is_rules = |path: &&Vec<u8>| {
+                    [&b".gitignore"[..], b".gitattributes"].iter().any(|n| path.ends_with(n))
+                };
+                let files: Vec<_> = self.tracked.iter().filter(is_rules).cloned().collect();
+                if !files.is_empty() {
+                    let path = self.random.pick(&files).clone();
+                    self.change_tracked(&wt, &path);
+                }
+            }
             8 => {
                 self.tell("add -A");
                 git::run(&wt, &["add", "-A"]);

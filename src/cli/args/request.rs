@@ -7,6 +7,7 @@ use bstr::BString;
 use clap::error::ErrorKind;
 
 use super::globals::{flag, one, text};
+use super::recovery::{LogArgs, RestoreArgs};
 use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
 use crate::config::nearest::nearest;
 use crate::config::value::duration;
@@ -31,10 +32,25 @@ pub struct Invocation {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    Plan { explain: Option<BString> },
+    Plan {
+        explain: Option<BString>,
+    },
     Prune(Prune),
     Setup(Setup),
     Drop(Drop),
+    /// `expire`: drop the old ones.
+    Log {
+        expire: bool,
+    },
+    Restore(Restore),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restore {
+    /// A name, or the beginning of a record's id.
+    pub what: BString,
+    /// Absolute, `..` and symlinks not resolved.
+    pub at: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +124,8 @@ enum Asked {
     Prune(PruneOptions),
     Setup(SetupArgs),
     Drop(DropArgs),
+    Log(LogArgs),
+    Restore(RestoreArgs),
 }
 
 /// What all commands share.
@@ -137,6 +155,14 @@ impl Command {
                 let (globals, roots) = (before.merge(with.globals), with.own.places.root.clone());
                 (Asked::Drop(with.own), Parts { globals, roots, limit: None })
             }
+            Command::Log(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Log(with.own), Parts { globals, roots, limit: None })
+            }
+            Command::Restore(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Restore(with.own), Parts { globals, roots, limit: None })
+            }
         }
     }
 }
@@ -159,6 +185,13 @@ impl Asked {
                 force: args.force,
                 yes: args.yes,
             }),
+            Asked::Log(args) => Request::Log { expire: args.expire },
+            Asked::Restore(args) if args.what.is_empty() => {
+                return Err(error(ErrorKind::ValueValidation, "a worktree's name can't be empty"));
+            }
+            Asked::Restore(args) => {
+                Request::Restore(Restore { what: bytes(args.what), at: args.at.map(|at| cwd.join(at)) })
+            }
         })
     }
 }

@@ -232,8 +232,9 @@ fn children(
     Ok(visit.finish())
 }
 
-/// The rules within this directory: those above and its own files. As in git, a rule file that is a symlink says
-/// nothing, one that sparse checkout left out is read from the index, and so is a missing `.gitattributes`.
+/// The rules within this directory: those above and its own files. As in git, a rule file that is absent or a symlink is
+/// read from the index instead: a `.gitignore` if sparse checkout left it out (`add_patterns`), a `.gitattributes` always
+/// (`read_attr`). Any other object in its place says nothing.
 fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found: &mut Found) -> Rules {
     let counts = |name: &str| match job.tree.rule_files {
         RuleFiles::AsGit => true,
@@ -248,6 +249,7 @@ fn own_rules(job: &Job, fd: BorrowedFd<'_>, listing: &Listing, dir: &BStr, found
                 .map_err(|refused| found.unreadable(child_path(job.path.as_ref(), name.into()), refused))
                 .ok()
         }
+        Some(child) if child.meta.kind != Kind::Symlink && child.meta.kind != Kind::File => None,
         _ => stored_rule_file(job, dir, name, always, found),
     };
     let (ignore, attributes) = (read(".gitignore", false), read(".gitattributes", true));

@@ -26,12 +26,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bstr::{BStr, BString};
 
 use crate::beneath::{Dir, Meta};
+use crate::config::Precious;
 use crate::git::convert::Settings;
 use crate::git::index::{Depth, Index};
 use crate::git::open::{Unreadable, read_optional};
 use crate::judge::tree_facts::{SubmoduleFacts, TreeFacts};
 use crate::stop::Stop;
-use crate::survey::precious::Precious;
 use crate::vantage::paths::FileId;
 
 pub use deletable::{Powers, hold_of_parent};

@@ -230,23 +230,22 @@ impl Same {
     }
 }
 
-/// The id of the blob with the content of `file`, which has `size` bytes.
+/// The id of the blob with the content of `file`, which has `size` bytes. What is appended meanwhile is not read: it
+/// changes the fingerprint.
 fn hash_of(mut file: impl Read, kind: gix::hash::Kind, size: u64) -> Result<ObjectId, Unreadable> {
     let mut hasher = gix::hash::hasher(kind);
     hasher.update(&gix::objs::encode::loose_header(gix::objs::Kind::Blob, size));
-    let mut buffer = vec![0; (size.saturating_add(1)).min(64 << 10) as usize];
-    let mut read = 0;
-    loop {
-        match file.read(&mut buffer).map_err(Unreadable::new)? {
-            0 => break,
+    let mut buffer = vec![0; size.min(64 << 10) as usize];
+    let mut left = size;
+    while left > 0 {
+        let part = left.min(buffer.len() as u64) as usize;
+        match file.read(&mut buffer[..part]).map_err(Unreadable::new)? {
+            0 => return Err(Unreadable::new("it became shorter while it was read")),
             n => {
-                read += n as u64;
+                left -= n as u64;
                 hasher.update(&buffer[..n]);
             }
         }
-    }
-    if read != size {
-        return Err(Unreadable::new("it changed while it was read"));
     }
     hasher.try_finalize().map_err(|e| Unreadable::new(chain(&e)))
 }

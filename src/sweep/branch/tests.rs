@@ -161,6 +161,26 @@ fn whoever_uses_it_keeps_it() {
     assert!(deleted(&delete_x(&clone)));
 }
 
+#[test]
+fn a_trunk_that_moves_meanwhile_keeps_it() {
+    let clone = clone();
+    let (record, main) = (record(), clone.id_of("main"));
+    let claim = Claim {
+        name: NAME.into(),
+        expected: clone.id_of("other"),
+        trunk: "refs/heads/main".into(),
+        owned: true,
+        record: &record,
+    };
+    let common = clone.common();
+    assert_eq!(landed(&common, &claim, &Stop::never()), Ok(main));
+    assert_eq!(still_so(&common, &claim, main), Ok(()));
+    clone.git(&["update-ref", "refs/heads/main", "other"]);
+    assert!(still_so(&common, &claim, main).unwrap_err().contains("moved meanwhile"));
+    clone.git(&["update-ref", "-d", "refs/heads/main"]);
+    assert!(still_so(&common, &claim, main).is_err());
+}
+
 /// A commit object whose file bears the name of another hash claims that the trunk contains the branch.
 #[test]
 fn a_forged_object_lands_nothing() {
@@ -231,10 +251,13 @@ fn other_writers_are_excluded_and_a_stale_lock_of_ours_is_not() {
 #[test]
 fn it_converges_from_every_call() {
     let model = clone();
+    // An older value is packed: it must never come back into force.
+    model.git(&["update-ref", NAME, "main"]);
     model.git(&["pack-refs", "--all"]);
     std::fs::create_dir_all(model.path.join(".git/refs/heads/wt")).unwrap();
     std::fs::write(model.path.join(".git").join(NAME), format!("{}\n", model.id_of("other"))).unwrap();
     let before = model.git(&["for-each-ref", "--format=%(refname)"]);
+    let expected = Some(refs::Value::Direct(model.id_of("other")));
     let reference = model.copy();
     let (outcome, calls) = faults::run(None, || delete_x(&reference));
     assert!(deleted(&outcome.unwrap()) && calls.len() > 10, "{calls:?}");
@@ -247,6 +270,8 @@ fn it_converges_from_every_call() {
             let names = || clone.git(&["for-each-ref", "--format=%(refname)"]);
             faults::run(Some((at, fault)), || delete_x(&clone));
             let after = names();
+            let value = refs::read(&clone.common(), NAME.into()).unwrap();
+            assert!(value.is_none() || value == expected, "{fault:?} at {at} ({})", calls[at - 1]);
             assert!(after == before || after == done, "{fault:?} at {at} ({})", calls[at - 1]);
             crate::sweep::ref_lock::remove_stale_packed_lock(&clone.common()).unwrap();
             assert!(deleted(&delete_x(&clone)), "{fault:?} at {at} ({})", calls[at - 1]);

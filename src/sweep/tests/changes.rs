@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::judge::reason::Code;
+use bstr::ByteSlice;
 
 /// Changes something after the warrant was minted; nothing may go, and everything is as the change left it.
 fn skipped(what: What, change: impl FnOnce(&Scene), why: &str, code: Option<Code>) {
@@ -156,6 +157,75 @@ fn what_is_protected_stays_whatever_a_warrant_says() {
     let outcome = sweeper.execute(&mut clone, scene.warrant(What::Remove), &HOOKS);
     assert_eq!((outcome.result, outcome.reason.unwrap().code), (Ending::Skipped, Code::Protected));
     assert!(scene.checkout().exists());
+}
+
+#[test]
+fn a_warrant_of_another_clone_does_nothing() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let warrant = other.warrant(What::Remove);
+    let outcome = scene.execute(warrant);
+    assert_eq!(outcome.result, Ending::Failed);
+    assert!(outcome.note.unwrap().contains("another clone"));
+    assert!(other.checkout().join("file").exists() && other.entry().exists());
+}
+
+/// A `.git` file in `objects` could make that a checkout.
+#[test]
+fn nothing_in_the_common_directory_is_a_checkout() {
+    let scene = Scene::new();
+    let warrant = scene.warrant(What::Orphan);
+    let objects = scene.clone.path.join(".git/objects");
+    let dir = Dir::open(&local(&objects)).unwrap();
+    let checkout = Checkout {
+        path: local(&objects),
+        seen: dir.own_meta().unwrap(),
+        fingerprint: fingerprint(&dir).unwrap(),
+    };
+    let act = Act::RemoveOrphan { checkout, name: "x".into() };
+    let warrant =
+        Warrant::for_test(warrant.scope().clone(), act, BranchFate::None, Authority::Owned, Vec::new());
+    let outcome = scene.execute(warrant);
+    assert_eq!((outcome.result, outcome.reason.unwrap().code), (Ending::Skipped, Code::Protected));
+    scene.clone.git(&["fsck", "--strict"]);
+}
+
+/// `git worktree prune` in a container takes the entry while we check: what only its log named stays anchored.
+#[test]
+fn anchors_stay_when_the_entry_is_taken_by_another() {
+    let scene = Scene::new();
+    let warrant = scene.warrant(What::Remove);
+    let prune = |dir: &Dir| {
+        let found = fingerprint(dir);
+        if scene.entry().exists() {
+            std::fs::remove_dir_all(scene.entry()).unwrap();
+        }
+        found
+    };
+    let outcome = scene.execute_with(warrant, &Hooks { fingerprint: &prune, ..HOOKS });
+    assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+    assert!(scene.checkout().join("file").exists() && scene.has_anchor() && scene.records().len() == 1);
+    assert_eq!(scene.journals(), 0);
+}
+
+/// The path is made anew after the last deletion and before the last look.
+#[test]
+fn a_path_that_reappears_at_the_end_keeps_the_branch_and_is_reported() {
+    let scene = Scene::new();
+    let warrant = scene.warrant(What::Remove);
+    let late = |dir: &Dir| {
+        if dir.path().as_bstr().contains_str("treesweep/trash") {
+            std::fs::create_dir(scene.checkout()).unwrap();
+        }
+        fingerprint(dir)
+    };
+    let outcome = scene.execute_with(warrant, &Hooks { fingerprint: &late, ..HOOKS });
+    assert_eq!(outcome.result, Ending::Failed);
+    let (note, observed) = (outcome.note.unwrap(), outcome.observed.unwrap());
+    assert!(note.contains("still there: path") && observed.contains("is a directory"), "{note}; {observed}");
+    assert!(matches!(outcome.branch, BranchOutcome::Kept { .. }) && scene.has_branch());
+    std::fs::remove_dir(scene.checkout()).unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert!(outcome.result == Ending::Removed && !scene.has_branch());
 }
 
 #[test]

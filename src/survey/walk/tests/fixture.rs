@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use bstr::{BStr, BString};
 
 use crate::beneath::Dir;
+use crate::config::Precious;
 use crate::git::index::{Depth, index_facts};
 use crate::git::open::open_entry;
 use crate::judge::tree_facts::{IndexFacts, TreeFacts};
 use crate::stop::Stop;
-use crate::survey::precious::{DEFAULT, Precious};
 use crate::survey::walk::{Checkout, Finding, Observer, Options, RuleFiles, Thoroughness, walk_observed};
 use crate::vantage::paths::{FileId, LocalPath};
 
@@ -108,7 +108,7 @@ impl Fixture {
             index: Arc::new(state),
             rules: RuleFiles::AsGit,
         };
-        let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
+        let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
         let options = Options {
             depth: self.depth,
             thoroughness: self.thoroughness,
@@ -145,6 +145,7 @@ pub(in crate::survey::walk) fn git_command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.current_dir(dir).env_clear();
     git.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    git.env("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
     for (key, value) in [
         ("HOME", "/nonexistent"),
         ("GIT_CONFIG_NOSYSTEM", "1"),

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::Fixture;
+use crate::config::Precious;
 use crate::git::index::Depth;
 use crate::git::open::{Unreadable, open_clone};
 use crate::stop::Stop;
 use crate::survey::orphan::{OrphanMatch, match_orphan};
-use crate::survey::precious::{DEFAULT, Precious};
 use crate::survey::walk::{Options, Thoroughness};
 
 /// A worktree two commits ahead of `main`, whose registration is gone.
@@ -25,7 +25,7 @@ fn orphan() -> Fixture {
 
 fn look(f: &Fixture) -> Result<OrphanMatch, Unreadable> {
     let (common, main) = (f.dir("app/.git"), f.dir("app"));
-    let precious = Precious::new(DEFAULT.iter().copied()).unwrap();
+    let precious = Precious::of(Precious::DEFAULT.iter().copied()).unwrap();
     let options = Options {
         depth: Depth::Plan,
         thoroughness: Thoroughness::UntilFirstHold,

@@ -259,6 +259,23 @@ fn rules_that_sparse_checkout_left_out_still_hold() {
 }
 
 #[test]
+fn a_directory_in_place_of_a_rule_file_says_nothing() {
+    let f = Fixture::new(&[(".gitignore", "*.tmp\n"), (".gitattributes", "* text\n"), ("a", "a\n")]);
+    f.git(&["update-index", "--skip-worktree", ".gitignore"]);
+    for name in ["wt/.gitignore", "wt/.gitattributes"] {
+        std::fs::remove_file(f.path(name)).unwrap();
+    }
+    f.write("wt/x.tmp", "");
+    assert_eq!(f.walk().of(Finding::Ignored), ["x.tmp"], "it is read from the index");
+    for name in ["wt/.gitignore", "wt/.gitattributes"] {
+        std::fs::create_dir(f.path(name)).unwrap();
+    }
+    let seen = f.walk();
+    assert_eq!(paths(&seen.facts.untracked), ["x.tmp"]);
+    assert_eq!(paths(&seen.facts.hidden), [".gitignore"]);
+}
+
+#[test]
 fn deep_trees_and_long_names_are_walked() {
     let f = Fixture::new(FILES);
     let name = "n".repeat(255);
