@@ -112,7 +112,7 @@ const WRITTEN: &[Attack] = &[
     (
         "branch-link",
         "mv .git/refs/heads/done .git/x; ln -s ../../x .git/refs/heads/done",
-        Keeps("head-missing"),
+        Keeps("unreadable"),
     ),
     ("config-link", "rm .git/config; ln -s $canary/config .git/config", Keeps("unreadable")),
     (
@@ -121,7 +121,7 @@ const WRITTEN: &[Attack] = &[
         Keeps("unreadable"),
     ),
     ("objects-link", "mv .git/objects .git/x; ln -s x .git/objects", Unlisted),
-    ("alternates-outside", "echo $canary/objects >.git/objects/info/alternates", Goes),
+    ("alternates-outside", "echo $canary/objects >.git/objects/info/alternates", Keeps("unreadable")),
 ];
 
 /// Forgeries, settings that weaken a comparison, and commands.
@@ -248,7 +248,7 @@ const READ: &[Attack] = &[
         Keeps("unreadable"),
     ),
     ("alternates-fifo", "mkfifo .git/objects/info/alternates", Keeps("unreadable")),
-    ("pack-fifo", "mkfifo .git/objects/pack/pack-0.idx .git/objects/pack/pack-0.pack", Goes),
+    ("pack-fifo", "mkfifo .git/objects/pack/pack-0.idx .git/objects/pack/pack-0.pack", Keeps("unreadable")),
     ("exclude-fifo", "rm -f .git/info/exclude; mkfifo .git/info/exclude", Keeps("unreadable")),
     ("attributes-fifo", "mkfifo .git/info/attributes", Keeps("unreadable")),
     ("config-fifo", "rm .git/config; mkfifo .git/config", Keeps("unreadable")),
@@ -270,7 +270,7 @@ const READ: &[Attack] = &[
     ("huge-main-head", "truncate -s 100G .git/HEAD", Keeps("unreadable")),
     ("huge-packed-refs", "truncate -s 100G .git/packed-refs", Keeps("unreadable")),
     ("huge-index", "truncate -s 100G $entry/index", Keeps("unreadable")),
-    ("huge-branch", "truncate -s 100G .git/refs/heads/x", Keeps("unreadable")),
+    ("huge-branch", "truncate -s 100G .git/refs/heads/x", Goes),
     ("huge-log", "truncate -s 100G $entry/logs/HEAD", Keeps("unreadable")),
     ("huge-ignored", "mkdir -p $tree/target; truncate -s 100G $tree/target/huge", Goes),
     ("loop", "ln -s loop .git/refs/heads/loop", Goes),
