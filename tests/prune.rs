@@ -50,6 +50,14 @@ fn without_a_terminal_it_takes_yes() {
 }
 
 #[test]
+fn a_usual_clone_gives_no_warning() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    worktree(&clone, "fresh");
+    run(&env, &["plan"]).assert().success().stderr(contains("could not be read").not());
+}
+
+#[test]
 fn quiet_says_only_what_was_done() {
     let env = TestEnv::new();
     let clone = HostClone::new(&env, "app");

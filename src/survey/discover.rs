@@ -210,6 +210,10 @@ impl Walk<'_> {
 
     /// Submodules keep their repositories here, with worktrees of their own perhaps, checked out or not.
     fn module_clones(&mut self, root: &Root, modules: &Path) {
+        // Most clones have none; what is there and can't be looked at is said.
+        if matches!(LocalPath::new(modules).map(|m| beneath::lstat(&m)), Some(Err(Refused::Absent))) {
+            return;
+        }
         let mut dirs = WalkDir::new(modules).follow_links(false).max_depth(8).into_iter();
         while let Some(entry) = dirs.next() {
             let entry = match entry {
