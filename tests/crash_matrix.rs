@@ -3,9 +3,10 @@
 //!
 //! A run of all tests takes a sample of it. `scripts/test --faults` runs the whole and prints it as a table.
 
+// Stopping at calls is done by registers.
+#![cfg(target_arch = "x86_64")]
 // Tests make their states as they need them.
 #![allow(clippy::disallowed_methods)]
-#![cfg(target_arch = "x86_64")]
 
 mod common;
 

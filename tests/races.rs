@@ -1,9 +1,10 @@
 //! Races that are won: the sweeping thread is stopped at an exact system call, the world is changed, and the thread goes
 //! on. Whatever was changed is skipped, or ends the removal with the reason; nothing is lost and nothing outside reached.
 
+// Stopping at calls is done by registers.
+#![cfg(target_arch = "x86_64")]
 // Tests make their states as they need them.
 #![allow(clippy::disallowed_methods)]
-#![cfg(target_arch = "x86_64")]
 
 mod common;
 
@@ -146,6 +147,8 @@ impl Ended {
     }
 }
 
+type Window = fn(&Call) -> bool;
+
 /// The first changing call: the plan is made, and nothing is judged anew yet.
 fn after_the_plan(call: &Call) -> bool {
     call.number == 1
@@ -281,7 +284,7 @@ fn what_changes_at_the_rename_goes_back() {
 /// What moves on while nothing holds it can be found by its branch, which stays.
 #[test]
 fn a_branch_that_moves_or_is_used_again_stays() {
-    let windows: [fn(&Call) -> bool; 3] = [at_the_first_deletion, at_the_registration, at_the_branch];
+    let windows: [Window; 3] = [at_the_first_deletion, at_the_registration, at_the_branch];
     for window in windows {
         let env = TestEnv::in_memory();
         let scene = Scene::new(&env);
@@ -396,7 +399,7 @@ fn a_link_in_the_place_of_what_is_deleted_leads_nowhere() {
 /// The directory above is exchanged: the handle leads to the old one, its path to a link.
 #[test]
 fn a_link_in_the_place_of_the_directory_above_leads_nowhere() {
-    let windows: [fn(&Call) -> bool; 3] = [after_the_plan, after_the_judgement, at_the_first_deletion];
+    let windows: [Window; 3] = [after_the_plan, after_the_judgement, at_the_first_deletion];
     for (window, result) in windows.into_iter().zip(["skipped", "removed", "failed"]) {
         let env = TestEnv::in_memory();
         let scene = Scene::new(&env);
@@ -457,7 +460,7 @@ fn a_mount_that_only_another_namespace_has_stops_it_in_time() {
     if !is_root() {
         return eprintln!("SKIPPED: needs root, to mount");
     }
-    for window in [after_the_plan as fn(&Call) -> bool, after_the_judgement] {
+    for window in [after_the_plan as Window, after_the_judgement] {
         let env = TestEnv::in_memory();
         let scene = Scene::new(&env);
         let target = scene.done.join("target/b");
@@ -475,7 +478,7 @@ fn a_mount_inside_stops_it_at_any_moment() {
     if !is_root() {
         return eprintln!("SKIPPED: needs root, to mount");
     }
-    let windows: [(fn(&Call) -> bool, &str); 3] =
+    let windows: [(Window, &str); 3] =
         [(after_the_plan, "skipped"), (after_the_judgement, "skipped"), (at_the_first_deletion, "failed")];
     for (window, result) in windows {
         let env = TestEnv::in_memory();
@@ -504,7 +507,7 @@ fn a_mount_inside_stops_it_at_any_moment() {
 #[test]
 fn a_container_that_starts_over_it_keeps_it() {
     let Some(engine) = require_engine() else { return };
-    for window in [after_the_plan as fn(&Call) -> bool, after_the_judgement] {
+    for window in [after_the_plan as Window, after_the_judgement] {
         let env = TestEnv::new();
         let scene = Scene::new(&env);
         let mut container = None;
