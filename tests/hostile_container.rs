@@ -7,8 +7,6 @@
 // Tests make their states as they need them.
 #![allow(clippy::disallowed_methods)]
 #![cfg(target_arch = "x86_64")]
-// Tests make their states as they need them.
-#![allow(clippy::disallowed_methods)]
 
 mod common;
 

@@ -2,8 +2,6 @@
 
 // Tests make their states as they need them.
 #![allow(clippy::disallowed_methods)]
-// Tests make their states as they need them.
-#![allow(clippy::disallowed_methods)]
 
 mod common;
 
