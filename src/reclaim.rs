@@ -272,6 +272,7 @@ impl<'a> Conductor<'a> {
                 return untouched(order, Ending::Skipped, Some(why), "who uses it could not be asked");
             }
         };
+        self.session.look_again(terrain, c, &order.candidate, &world);
         let policy = Policy { now: now(), ..self.session.policy() };
         let (known, clones) = (known_checkouts(terrain), clone_places(terrain));
         let inquiry = self.inquiry(&world, &policy, &known, &clones, order);

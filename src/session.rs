@@ -13,7 +13,7 @@ use crate::config::{ConfigError, Engines, Settings, Sources, resolve};
 use crate::engine::endpoints::{EndpointSources, EngineChoice};
 use crate::engine::world::{GatherError, GatherOptions, Gatherer, World};
 use crate::git::index::Depth;
-use crate::git::registration::registration;
+use crate::git::registration::Worktrees;
 use crate::judge::rules::Policy;
 use crate::plan::Plan;
 use crate::planning::{self, Leftovers};
@@ -23,7 +23,7 @@ use crate::stop::Stop;
 use crate::survey::discover::{CloneSite, EnclosingClone, Field, Root, Scope, discover, enclosing_clone};
 use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
-use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
+use crate::survey::run::{Candidate, SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
 use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
@@ -106,6 +106,13 @@ impl Session {
         let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
         let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
         Ok((world, terrain))
+    }
+
+    /// Looks again at what the join of `candidate` of clone `c` rests on, with the containers that `world` knows.
+    pub fn look_again(&self, terrain: &mut Terrain, c: usize, candidate: &Candidate, world: &World) {
+        if let Some(name) = terrain.entry_of(candidate) {
+            terrain.look_again(c, &name, infers(world), |site| self.translators(site, world));
+        }
     }
 
     /// Looks for clones beneath the roots; engines and processes are not asked.
@@ -345,7 +352,7 @@ fn clone_of(dir: &LocalPath, target: &RecordedPath) -> Option<LocalPath> {
         let near = dir.is_beneath_or_at(&clone) || above.any(|above| Some(above) == clone.parent());
         let named = || {
             let name = EntryName::new(entry.components().next_back()?)?;
-            let known = registration(&Dir::open(&common).ok()?, &name).ok()?;
+            let known = Worktrees::open(&Dir::open(&common).ok()?).ok()??.registration(name.clone());
             let here = RecordedPath::new(common.join(b"worktrees")?.join(name.as_bstr())?.as_bstr());
             known.recorded.ok()?.resolved_from(&here)
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shared by all workers of a run; cheap to clone and to ask.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,15 @@ impl Stop {
     /// Stops at `deadline`.
     pub fn at(deadline: Instant) -> Self {
         Self { deadline: Some(deadline), ..Self::default() }
+    }
+
+    /// This one, and also `limit` from now on.
+    pub fn within(&self, limit: Duration) -> Self {
+        let limit = Instant::now().checked_add(limit);
+        Self {
+            requested: Arc::clone(&self.requested),
+            deadline: self.deadline.into_iter().chain(limit).min(),
+        }
     }
 
     /// Asks all who hold a clone of this to stop.

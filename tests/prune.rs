@@ -171,6 +171,22 @@ fn a_wrong_configuration_names_its_line() {
 }
 
 #[test]
+fn a_history_that_takes_too_long_keeps_its_worktrees() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = owned(&clone, "done");
+    let dir = env.root().join("config/treesweep");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("config.toml"), "history-limit = \"0s\"\n").unwrap();
+    let reason = contains("unreadable").and(contains("history-limit"));
+    run(&env, &["prune", "--yes"]).assert().success().stdout(reason);
+    assert!(path.exists() && clone.has_branch("done"));
+    fs::remove_file(dir.join("config.toml")).unwrap();
+    run(&env, &["prune", "--yes"]).assert().success();
+    assert!(!path.exists());
+}
+
+#[test]
 fn the_environment_can_narrow_and_never_widen() {
     let env = TestEnv::new();
     let clone = HostClone::new(&env, "app");

@@ -167,6 +167,7 @@ fn look(
     terrain: &mut Terrain,
     (c, candidate): &(usize, Candidate),
 ) -> Result<(Examined, Result<Lost, String>), String> {
+    session.look_again(terrain, *c, candidate, world);
     let (policy, known, clones) = (session.policy(), known_checkouts(terrain), clone_places(terrain));
     let inquiry = Inquiry {
         depth: Depth::BeforeRemoval,

@@ -24,6 +24,7 @@ const MAY_NOT: &[(&str, &str)] = &[
     ("TREESWEEP_BRANCH_TEMPLATES", "branch-templates"),
     ("TREESWEEP_IDLE", "idle"),
     ("TREESWEEP_UNSTARTED_AFTER", "unstarted-after"),
+    ("TREESWEEP_HISTORY_LIMIT", "history-limit"),
     ("TREESWEEP_PRECIOUS", "precious"),
     ("TREESWEEP_PRECIOUS_EXTRA", "precious-extra"),
     ("TREESWEEP_MAP", "map"),

@@ -19,6 +19,7 @@ const TOP: &[&str] = &[
     "branch-templates",
     "idle",
     "unstarted-after",
+    "history-limit",
     "protect",
     "precious",
     "precious-extra",
@@ -75,6 +76,7 @@ impl Reader<'_> {
                 layer.templates = Some(Setting::new(list.into_iter().map(|t| t.value).collect(), origin));
             }
             "idle" => layer.idle = Some(self.one(name, value, value::duration)?),
+            "history-limit" => layer.history_limit = Some(self.one(name, value, value::duration)?),
             "unstarted-after" => layer.unstarted_after = Some(self.one(name, value, value::duration)?),
             "protect" => layer.protect = self.globs(name, value)?,
             "precious" => layer.precious = Some(self.globs(name, value)?),

@@ -16,6 +16,7 @@ use super::{
 const TEMPLATES: &[&str] = &["wt/{name}", "{name}", "worktree-{name}"];
 const IDLE: Duration = Duration::from_secs(3_600);
 const UNSTARTED_AFTER: Duration = Duration::from_secs(7 * 86_400);
+const HISTORY_LIMIT: Duration = Duration::from_secs(60);
 const RETIRED_KEEP: Duration = Duration::from_secs(90 * 86_400);
 
 /// What one source says; what it leaves out is `None` or empty.
@@ -27,6 +28,7 @@ pub struct Layer {
     pub markers: Vec<Setting<MarkerPath>>,
     pub idle: Option<Setting<Duration>>,
     pub unstarted_after: Option<Setting<Duration>>,
+    pub history_limit: Option<Setting<Duration>>,
     pub protect: Vec<Setting<Pattern>>,
     /// In the place of the default; an empty list is one too.
     pub precious: Option<Vec<Setting<Pattern>>>,
@@ -62,6 +64,7 @@ pub(super) fn settle(file: Layer, env: Layer, flags: Layer) -> Result<Settings, 
         markers: file.markers,
         idle: flags.idle.or(file.idle).unwrap_or(default(IDLE)),
         unstarted_after: flags.unstarted_after.or(file.unstarted_after).unwrap_or(default(UNSTARTED_AFTER)),
+        history_limit: file.history_limit.unwrap_or(default(HISTORY_LIMIT)),
         protect: Protect::new(protect)?,
         precious: Precious::new([precious, file.precious_extra].concat())?,
         maps: maps(file.maps, flags.maps),

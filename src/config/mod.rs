@@ -8,6 +8,7 @@
 //! | `branch-templates`             | `--branch-template` |                        | `wt/{name}` `{name}` `worktree-{name}` |
 //! | `idle`                         | `--idle`            |                        | `1h`                                 |
 //! | `unstarted-after`              | `--unstarted-after` |                        | `7d`                                 |
+//! | `history-limit`                |                     |                        | `60s`                                |
 //! | `protect` (adds)               | `--protect`         | `TREESWEEP_PROTECT`    | nothing                              |
 //! | `precious`                     |                     |                        | [`Precious::DEFAULT`]                |
 //! | `precious-extra` (adds)        |                     |                        | nothing                              |
@@ -102,6 +103,8 @@ pub struct Settings {
     pub markers: Vec<Setting<MarkerPath>>,
     pub idle: Setting<Duration>,
     pub unstarted_after: Setting<Duration>,
+    /// How long the history of one clone may be read.
+    pub history_limit: Setting<Duration>,
     pub protect: Protect,
     pub precious: Precious,
     pub maps: Vec<Setting<PathMap>>,

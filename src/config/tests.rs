@@ -32,6 +32,7 @@ fn without_any_source_the_defaults_hold() {
     let s = file("");
     assert_eq!(s.idle, Setting::new(Duration::from_secs(3_600), Origin::Default));
     assert_eq!(s.unstarted_after.as_secs(), 7 * 86_400);
+    assert_eq!(s.history_limit.as_secs(), 60);
     assert_eq!(s.retired_keep.as_secs(), 90 * 86_400);
     let templates: Vec<_> = s.templates.iter().map(ToString::to_string).collect();
     assert_eq!(templates, ["wt/{name}", "{name}", "worktree-{name}"]);
@@ -49,6 +50,7 @@ trunk = "develop"
 branch-templates = ["me/{name}"]
 idle = "2h"
 unstarted-after = "0s"
+history-limit = "5m"
 protect = ["release*"]
 precious = ["*.pem"]
 precious-extra = ["*.tfstate"]
@@ -81,7 +83,7 @@ fn every_key_of_the_file_is_read_with_its_line() {
     assert_eq!(s.idle.as_secs(), 7_200);
     assert_eq!(s.idle.origin.to_string(), "/c/config.toml:5");
     assert_eq!(s.unstarted_after.value, Duration::ZERO);
-    assert_eq!(s.protect.hit([b"release-1".as_slice()]).unwrap().origin.to_string(), "/c/config.toml:7");
+    assert_eq!(s.protect.hit([b"release-1".as_slice()]).unwrap().origin.to_string(), "/c/config.toml:8");
     assert!(
         s.precious.matches("a.pem".into())
             && s.precious.matches("a.tfstate".into())
@@ -95,6 +97,7 @@ fn every_key_of_the_file_is_read_with_its_line() {
     assert_eq!(*s.engines, Engines::Socket("/run/user/1000/docker.sock".into()));
     assert_eq!(s.ignored_sockets[0].value, Path::new("/var/run/docker.sock"));
     assert_eq!(*s.live, Live::Mounted);
+    assert_eq!(s.history_limit.as_secs(), 300);
     assert_eq!(s.retired_keep.as_secs(), 30 * 86_400);
     assert_eq!(*s.color, Color::Never);
 }
@@ -193,6 +196,7 @@ fn the_environment_can_not_widen() {
         "BRANCH_TEMPLATE",
         "IDLE",
         "UNSTARTED_AFTER",
+        "HISTORY_LIMIT",
         "PRECIOUS",
         "MAP",
         "MARKERS",

@@ -37,21 +37,36 @@ pub struct Commits<'r> {
     repo: &'r gix::Repository,
     shallow: HashSet<ObjectId>,
     verified: bool,
+    stop: Stop,
 }
 
 impl<'r> Commits<'r> {
-    fn new(repo: &'r gix::Repository, verified: bool) -> Result<Self, Unreadable> {
-        let shallow = repo.shallow_commits().map_err(|e| Unreadable(format!("shallow: {e}")))?;
-        let shallow = shallow.map(|list| list.iter().copied().collect()).unwrap_or_default();
-        Ok(Self { repo, shallow, verified })
-    }
-
-    /// With the care that `depth` asks for.
+    /// With the care that `depth` asks for. Once `stop` is set none is found any more, so that whatever is asked ends
+    /// soon, with an answer that means nothing: ask [`Commits::in_time`] after it.
     ///
     /// # Errors
     /// The list of shallow commits can't be read.
-    pub fn of(repo: &'r gix::Repository, depth: Depth) -> Result<Self, Unreadable> {
-        Self::new(repo, depth == Depth::BeforeRemoval)
+    pub fn of(repo: &'r gix::Repository, depth: Depth, stop: Stop) -> Result<Self, Unreadable> {
+        let shallow = repo.shallow_commits().map_err(|e| Unreadable(format!("shallow: {e}")))?;
+        let shallow = shallow.map(|list| list.iter().copied().collect()).unwrap_or_default();
+        Ok(Self { repo, shallow, verified: depth == Depth::BeforeRemoval, stop })
+    }
+
+    /// Whether everything that was asked so far was answered.
+    ///
+    /// # Errors
+    /// It was not: the time for this clone is over, or the run was asked to stop.
+    pub fn in_time(&self) -> Result<(), Unreadable> {
+        match self.stop.is_set() {
+            true => Err(Unreadable::new(
+                "its clone's history could not be read in time (history-limit in the config, or --time-limit)",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    pub fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     pub fn repo(&self) -> &'r gix::Repository {
@@ -71,7 +86,7 @@ impl<'r> Commits<'r> {
     /// `None` if it is missing, is no commit, or is not what its name says.
     fn parse(&self, id: ObjectId) -> Option<Parsed> {
         // An id of another kind can't be looked up at all: gix asserts that it is of the store's.
-        if id.kind() != self.repo.object_hash() {
+        if id.kind() != self.repo.object_hash() || self.stop.is_set() {
             return None;
         }
         let object = self.repo.find_object(id).ok()?;
@@ -164,12 +179,7 @@ pub enum Standing {
 
 /// Walks from `trunk` (the refs that stand for it) and all `tips` (branches by their full name; detached HEADs under a
 /// name of the caller's) until every tip's standing is known.
-pub fn paint(
-    commits: &Commits<'_>,
-    trunk: &[ObjectId],
-    tips: Vec<(BString, ObjectId)>,
-    stop: &Stop,
-) -> Painted {
+pub fn paint(commits: &Commits<'_>, trunk: &[ObjectId], tips: Vec<(BString, ObjectId)>) -> Painted {
     let mut walk =
         Painter { commits, paint: HashMap::new(), queue: BinaryHeap::new(), open: 0, oldest: i64::MAX };
     for (at, id) in trunk.iter().enumerate().take(32) {
@@ -180,7 +190,7 @@ pub fn paint(
         set(&mut bits, at);
         walk.add(*id, 0, &bits);
     }
-    walk.run(stop);
+    walk.run();
     let mut own = vec![0; tips.len()];
     for paint in walk.paint.values().filter(|p| p.trunk == 0) {
         ones(&paint.branches).for_each(|at| own[at] += 1);
@@ -223,13 +233,11 @@ impl Painter<'_, '_> {
         }
     }
 
-    fn run(&mut self, stop: &Stop) {
-        let mut steps = 0u32;
+    fn run(&mut self) {
         while let Some((time, id)) = self.queue.pop() {
             // Commits of one second come in any order, so that only older ones can't be children of what is open.
             let decided = self.open == 0 && time < self.oldest.saturating_sub(SKEW);
-            steps = steps.wrapping_add(1);
-            if decided || steps.is_multiple_of(256) && stop.is_set() {
+            if decided {
                 return;
             }
             let Some(paint) = self.paint.get_mut(&id) else { continue };

@@ -68,21 +68,49 @@ impl Registration {
 /// # Errors
 /// `worktrees` is not a real directory of this mount, or can't be listed.
 pub fn registrations(common: &Dir) -> Result<Vec<Registration>, Unreadable> {
-    let dir = match common.dir("worktrees") {
-        Ok(dir) => dir,
-        Err(Refused::Absent) => return Ok(Vec::new()),
-        Err(refused) => return Err(Unreadable(format!("{}/worktrees: {refused}", common.path()))),
-    };
-    let common_id = common.own_meta().map_err(|e| Unreadable(format!("{}: {e}", common.path())))?.id;
-    let names = dir.names().map_err(|e| Unreadable(format!("{}: {e}", dir.path())))?;
-    Ok(names.into_iter().filter_map(EntryName::new).map(|name| read_entry(&dir, common_id, name)).collect())
+    let Some(worktrees) = Worktrees::open(common)? else { return Ok(Vec::new()) };
+    Ok(worktrees.names()?.into_iter().map(|name| worktrees.registration(name)).collect())
 }
 
-/// One entry, afresh; a name without an entry gives an unreadable one.
-pub fn registration(common: &Dir, name: &EntryName) -> Result<Registration, Unreadable> {
-    let dir = common.dir("worktrees").map_err(|e| Unreadable(format!("{}/worktrees: {e}", common.path())))?;
-    let common_id = common.own_meta().map_err(|e| Unreadable(format!("{}: {e}", common.path())))?.id;
-    Ok(read_entry(&dir, common_id, name.clone()))
+/// The directory `worktrees` of a clone.
+pub struct Worktrees {
+    dir: Dir,
+    common_id: FileId,
+}
+
+impl Worktrees {
+    /// `None` if the clone has no such directory.
+    ///
+    /// # Errors
+    /// It is not a real directory of this mount.
+    pub fn open(common: &Dir) -> Result<Option<Self>, Unreadable> {
+        let dir = match common.dir("worktrees") {
+            Ok(dir) => dir,
+            Err(Refused::Absent) => return Ok(None),
+            Err(refused) => return Err(Unreadable(format!("{}/worktrees: {refused}", common.path()))),
+        };
+        let common_id = common.own_meta().map_err(|e| Unreadable(format!("{}: {e}", common.path())))?.id;
+        Ok(Some(Self { dir, common_id }))
+    }
+
+    /// The names of all entries, sorted.
+    ///
+    /// # Errors
+    /// It can't be listed.
+    pub fn names(&self) -> Result<Vec<EntryName>, Unreadable> {
+        let names = self.dir.names().map_err(|e| Unreadable(format!("{}: {e}", self.dir.path())))?;
+        Ok(names.into_iter().filter_map(EntryName::new).collect())
+    }
+
+    /// Whether anything has this name; what can't be looked at counts.
+    pub fn has(&self, name: &EntryName) -> bool {
+        !matches!(self.dir.meta(name.as_os_str()), Err(Refused::Absent))
+    }
+
+    /// One entry as it is now; a name without an entry gives an unreadable one.
+    pub fn registration(&self, name: EntryName) -> Registration {
+        read_entry(&self.dir, self.common_id, name)
+    }
 }
 
 fn read_entry(worktrees: &Dir, common_id: FileId, name: EntryName) -> Registration {

@@ -51,6 +51,13 @@ pub struct Inquiry<'a> {
     pub progress: &'a dyn Progress,
 }
 
+impl Inquiry<'_> {
+    /// From now on, how long one clone's history may be read: whoever writes it can make it as long as they like.
+    pub fn history_time(&self) -> Stop {
+        self.stop.within(self.settings.history_limit.value)
+    }
+}
+
 /// Where a clone is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClonePlace {
@@ -141,7 +148,9 @@ impl<'a> Examiner<'a> {
     fn head(&self, registration: &Registration, reach: &mut Reach<'_>) -> Result<HeadFacts, Unreadable> {
         let entry = held_entry(self.site, registration)?;
         let head = registration.head.as_ref().map_err(Clone::clone)?;
-        head_facts(&self.eyes.repo, &entry, head, &self.eyes.refs, reach)
+        let facts = head_facts(&self.eyes.repo, &entry, head, &self.eyes.refs, reach)?;
+        // What is beyond reach may only not have been met yet.
+        self.history.in_time().map(|()| facts)
     }
 
     fn history(

@@ -15,7 +15,6 @@ use crate::git::reflog::{self, Line};
 use crate::git::refs::{SharedRefs, short};
 use crate::git::registration::{Head, Registration};
 use crate::judge::facts::{Container, HeadFacts, HistoryFacts, Landed, Trunk};
-use crate::stop::Stop;
 use crate::survey::discover::CloneSite;
 use crate::vantage::paths::LocalPath;
 
@@ -47,18 +46,7 @@ impl CloneEyes {
     }
 
     /// Walks the history once for all branches and all detached HEADs among `registrations`.
-    pub fn paint<'r>(
-        &self,
-        commits: &'r Commits<'r>,
-        registrations: &[Registration],
-        stop: &'r Stop,
-    ) -> History<'r> {
-        let trunk: Vec<(BString, ObjectId)> = self
-            .trunk
-            .iter()
-            .flat_map(|t| &t.refs)
-            .filter_map(|name| Some((name.clone(), self.refs.resolve(name.as_bstr())?)))
-            .collect();
+    pub fn paint<'r>(&self, commits: &'r Commits<'r>, registrations: &[Registration]) -> History<'r> {
         let branches = self.refs.branches().filter(|(name, _)| !self.is_trunk(name));
         let mut tips: Vec<(BString, ObjectId)> = branches.map(|(name, id)| (name.clone(), id)).collect();
         let named = tips.len();
@@ -66,16 +54,48 @@ impl CloneEyes {
             Ok(Head::Detached(id)) => Some((BString::default(), *id)),
             _ => None,
         }));
+        self.walk(commits, tips, named)
+    }
+
+    /// Walks the history for `registration` alone; only where its work has not landed also for all that could contain
+    /// it, so that a removal costs what lies between its tip and the trunk.
+    pub fn paint_one<'r>(&self, commits: &'r Commits<'r>, registration: &Registration) -> History<'r> {
+        let tip = match &registration.head {
+            Ok(Head::Branch(name)) => self.refs.resolve(name.as_bstr()),
+            Ok(Head::Detached(id)) => Some(*id),
+            Err(_) => None,
+        };
+        let alone = self.walk(commits, tip.map(|id| (BString::default(), id)).into_iter().collect(), 0);
+        match tip.is_some_and(|tip| matches!(alone.stands(tip).0, Landed::No { .. })) {
+            true => self.paint(commits, std::slice::from_ref(registration)),
+            false => alone,
+        }
+    }
+
+    /// A history that knows of no tip: what has no registration is not asked for it.
+    pub fn unpainted<'r>(&self, commits: &'r Commits<'r>) -> History<'r> {
+        self.walk(commits, Vec::new(), 0)
+    }
+
+    /// From the trunk and from `tips`, of which the first `named` are branches.
+    fn walk<'r>(
+        &self,
+        commits: &'r Commits<'r>,
+        tips: Vec<(BString, ObjectId)>,
+        named: usize,
+    ) -> History<'r> {
+        let names = self.trunk.iter().flat_map(|t| &t.refs);
+        let trunk: Vec<(BString, ObjectId)> =
+            names.filter_map(|name| Some((name.clone(), self.refs.resolve(name.as_bstr())?))).collect();
         let ids: Vec<ObjectId> = trunk.iter().map(|(_, id)| *id).collect();
-        let painted = paint(commits, &ids, tips, stop);
-        History { commits, stop, painted, trunk, named, content: RefCell::default() }
+        let painted = paint(commits, &ids, tips);
+        History { commits, painted, trunk, named, content: RefCell::default() }
     }
 }
 
 /// The painted history of a clone, and what its tips are.
 pub struct History<'r> {
     commits: &'r Commits<'r>,
-    stop: &'r Stop,
     painted: Painted,
     trunk: Vec<(BString, ObjectId)>,
     /// How many of the tips are branches; the others are detached HEADs.
@@ -100,7 +120,7 @@ impl History<'_> {
     /// Answers the question of history for `worktree`; with `reach` also which commits need an anchor.
     ///
     /// # Errors
-    /// An object or a reflog can't be read.
+    /// An object or a reflog can't be read, or not in time.
     pub fn ask(
         &self,
         eyes: &CloneEyes,
@@ -121,14 +141,24 @@ impl History<'_> {
             Some(reach) => anchors(worktree, &branch_log, &landed, reach)?,
             None => Vec::new(),
         };
+        let has_own_commit = worktree.head.tip.is_some_and(|tip| self.has_own_commit(tip, &branch_log));
+        self.commits.in_time()?;
         Ok(HistoryFacts {
             trunk: eyes.trunk.clone(),
             landed,
             containers,
-            has_own_commit: worktree.head.tip.is_some_and(|tip| self.has_own_commit(tip, &branch_log)),
+            has_own_commit,
             born: born.into_iter().flatten().max(),
             anchors,
         })
+    }
+
+    /// Whether everything that was asked so far was answered.
+    ///
+    /// # Errors
+    /// The time is over.
+    pub fn in_time(&self) -> Result<(), Unreadable> {
+        self.commits.in_time()
     }
 
     /// Whether a commit that the branch's reflog shows to be made on it is part of what it is now: one that was reset
@@ -189,15 +219,16 @@ impl History<'_> {
         let tree = |id| self.commits.tree(id);
         let tip = self.painted.tip(at).1;
         let (tip_tree, trunk_tree) = (tree(tip)?, tree(trunk)?);
+        let stop = self.commits.stop();
         let landed_from =
-            |base: ObjectId| content::has_landed(objects, tree(base)?, tip_tree, trunk_tree, self.stop).ok();
+            |base: ObjectId| content::has_landed(objects, tree(base)?, tip_tree, trunk_tree, stop).ok();
         // Most branches have not landed, which a guess at the base shows; only what seems to have landed is worth the
         // walk for the true one.
         let guess = self.painted.fork(at)?;
         if !landed_from(guess)? {
             return Some(false);
         }
-        match merge_bases(self.commits, tip, trunk, self.stop)?.as_slice() {
+        match merge_bases(self.commits, tip, trunk)?.as_slice() {
             [base] if *base == guess => Some(true),
             [base] => landed_from(*base),
             _ => None,

@@ -103,8 +103,8 @@ fn begin_all(
     inquiry: &Inquiry<'_>,
 ) -> Result<Vec<HalfExamined>, Unreadable> {
     let registrations = ground.sides[c].registrations;
-    let commits = Commits::of(&eyes.repo, inquiry.depth)?;
-    let history = eyes.paint(&commits, registrations, inquiry.stop);
+    let commits = Commits::of(&eyes.repo, inquiry.depth, inquiry.history_time())?;
+    let history = eyes.paint(&commits, registrations);
     let mut reach = Reach::new(&commits, eyes.refs.holders());
     let standings = Standings::new(ground, c, Some(eyes), inquiry);
     let examiner =
@@ -186,59 +186,43 @@ pub enum Candidate {
     Trash(LocalPath),
 }
 
-/// Looks at one candidate of clone `c` once more. `terrain` is read again where it concerns the candidate; the inquiry
-/// must be fresh, and asks the whole comparison.
+/// Looks at one candidate of clone `c` once more, on a terrain that has been [looked at again](Terrain::look_again) for
+/// it. The inquiry must be fresh, and asks the whole comparison.
 ///
 /// # Errors
 /// The clone or the candidate can't be read any more.
 pub fn examine_again(
-    terrain: &mut Terrain,
+    terrain: &Terrain,
     c: usize,
     candidate: &Candidate,
     inquiry: &Inquiry<'_>,
 ) -> Result<Examined, Unreadable> {
     let gone = || Unreadable::new("it is not there any more");
-    if let Candidate::Registered(name) = candidate {
-        let registrations = terrain.registrations[c].as_ref().map_err(Clone::clone)?;
-        let r = registrations.iter().position(|r| r.name == *name).ok_or_else(gone)?;
-        terrain.refresh_registration(c, r)?;
-    }
-    let path = match candidate {
-        Candidate::Orphan(path) | Candidate::Trash(path) => Some(path.clone()),
-        Candidate::Registered(name) => terrain.checkout_of(c, name),
-    };
-    if let Some(path) = &path {
-        terrain.refresh_checkout(path);
-    }
+    terrain.registrations[c].as_ref().map_err(Clone::clone)?;
     let sides = terrain.sides();
     let joins = terrain.joins(&sides);
     let ground = terrain.ground(&sides, &joins);
-    let (registered, orphans) = match candidate {
-        Candidate::Registered(name) => {
-            (sides[c].registrations.iter().position(|r| r.name == *name), Vec::new())
-        }
-        Candidate::Orphan(path) => {
-            let stray =
-                ground.strays().iter().find(|(w, o)| *o == c && terrain.field.checkouts[*w].path == *path);
-            (None, vec![stray.ok_or_else(gone)?.0])
-        }
-        Candidate::Trash(_) => (None, Vec::new()),
-    };
     let site = sides[c].site;
     let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry))?;
-    let commits = Commits::of(&eyes.repo, inquiry.depth)?;
-    let history = eyes.paint(&commits, sides[c].registrations, inquiry.stop);
-    let mut reach = Reach::new(&commits, eyes.refs.holders());
+    let commits = Commits::of(&eyes.repo, inquiry.depth, inquiry.history_time())?;
     let standings = Standings::new(&ground, c, Some(&eyes), inquiry);
-    let examiner = Examiner { site, eyes: &eyes, history: &history, standings: &standings, inquiry };
-    if let Candidate::Trash(path) = candidate {
-        let facts = standings.of_trash(path);
-        return Ok(Finisher { site, inquiry }.finish(examiner.begin_unregistered(facts)));
-    }
-    let half = match (registered, orphans.first()) {
-        (Some(r), _) => examiner.begin(r, &sides[c].registrations[r], &mut reach),
-        (None, Some(w)) => examiner.begin_orphan(*w),
-        (None, None) => return Err(gone()),
+    let examiner = |history| Examiner { site, eyes: &eyes, history, standings: &standings, inquiry };
+    let half = match candidate {
+        Candidate::Registered(name) => {
+            let r = sides[c].registrations.iter().position(|r| r.name == *name).ok_or_else(gone)?;
+            let registration = &sides[c].registrations[r];
+            let mut reach = Reach::new(&commits, eyes.refs.holders());
+            let history = eyes.paint_one(&commits, registration);
+            examiner(&history).begin(r, registration, &mut reach)
+        }
+        Candidate::Orphan(path) => {
+            let is_it = |(w, o): &&(usize, usize)| *o == c && terrain.field.checkouts[*w].path == *path;
+            let (w, _) = ground.strays().iter().find(is_it).ok_or_else(gone)?;
+            examiner(&eyes.unpainted(&commits)).begin_unregistered(standings.of_orphan(*w))
+        }
+        Candidate::Trash(path) => {
+            examiner(&eyes.unpainted(&commits)).begin_unregistered(standings.of_trash(path))
+        }
     };
     Ok(Finisher { site, inquiry }.finish(half))
 }

@@ -1,11 +1,14 @@
 //! What the survey of a run stands on: clones, registrations, checkouts, translations and the join over all of them.
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::beneath::Dir;
 use crate::git::open::Unreadable;
-use crate::git::registration::{self, Pointer, Registration, registrations};
+use crate::git::registration::{Pointer, Registration, Worktrees, registrations};
 use crate::survey::discover::{CloneSite, Field, Sighting};
 use crate::survey::ground::Ground;
 use crate::survey::join::{JoinSide, Joins, join};
+use crate::survey::run::Candidate;
 use crate::vantage::paths::{EntryName, LocalPath};
 use crate::vantage::translate::{Place, Translator};
 
@@ -39,22 +42,31 @@ impl Terrain {
 
     /// Checkouts that a registration leads to and that the walk did not reach (it may be bounded in depth).
     fn sight_recorded_paths(&mut self) {
-        let mut found = Vec::new();
+        let mut found = self.recorded_places(|_| true);
+        found.retain(|path| self.field.checkouts.binary_search_by(|c| c.path.cmp(path)).is_err());
+        self.add_sights(found.iter());
+    }
+
+    /// Where the translations place what the registrations record whose names `which` wants, beneath a root.
+    fn recorded_places(&self, which: impl Fn(&EntryName) -> bool) -> BTreeSet<LocalPath> {
+        let mut found = BTreeSet::new();
         for (registrations, translators) in self.registrations.iter().zip(&self.translators) {
-            for recorded in registrations.iter().flatten().filter_map(|r| r.recorded.as_ref().ok()) {
+            let wanted = registrations.iter().flatten().filter(|r| which(&r.name));
+            for recorded in wanted.filter_map(|r| r.recorded.as_ref().ok()) {
                 for translator in translators {
                     if let Place::Here(local) = translator.place(recorded)
                         && self.roots.iter().any(|root| local.is_beneath_or_at(root))
                     {
-                        found.push(local);
+                        found.insert(local);
                     }
                 }
             }
         }
-        found.sort();
-        found.dedup();
-        found.retain(|path| self.field.checkouts.binary_search_by(|c| c.path.cmp(path)).is_err());
-        self.field.checkouts.extend(found.iter().filter_map(sight));
+        found
+    }
+
+    fn add_sights<'p>(&mut self, paths: impl Iterator<Item = &'p LocalPath>) {
+        self.field.checkouts.extend(paths.filter_map(sight));
         self.field.checkouts.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
@@ -85,14 +97,6 @@ impl Terrain {
         Ground::new(&self.roots, sides, &self.field.checkouts, joins, &self.field.trash)
     }
 
-    /// Where the checkout of entry `name` of clone `c` is, if they are joined.
-    pub fn checkout_of(&self, c: usize, name: &EntryName) -> Option<LocalPath> {
-        let sides = self.sides();
-        let joins = self.joins(&sides);
-        let r = sides[c].registrations.iter().position(|r| r.name == *name)?;
-        joins.joined.get(&(c, r)).map(|pair| self.field.checkouts[pair.checkout].path.clone())
-    }
-
     /// The clone that a directory at `path` belongs to, by where it lies: the innermost one that holds it, else one
     /// beside it.
     pub fn nearest_clone(&self, path: &LocalPath) -> Option<usize> {
@@ -113,28 +117,78 @@ impl Terrain {
         self.sight_recorded_paths();
     }
 
-    /// Reads one registration of clone `c` once more.
-    pub fn refresh_registration(&mut self, c: usize, r: usize) -> Result<(), Unreadable> {
-        let site = &self.field.clones[c];
-        if let Ok(registrations) = &mut self.registrations[c]
-            && let Some(known) = registrations.get_mut(r)
-        {
-            *known = registration::registration(&site.common, &known.name)?;
-        }
-        Ok(())
-    }
-
-    /// Looks at the checkout at `path` once more; one that is gone is taken out.
-    pub fn refresh_checkout(&mut self, path: &LocalPath) {
-        if let Ok(at) = self.field.checkouts.binary_search_by(|c| c.path.cmp(path)) {
-            match sight(path) {
-                Some(seen) => self.field.checkouts[at] = seen,
-                None => {
-                    self.field.checkouts.remove(at);
-                }
+    /// The entry that a candidate is, or names.
+    pub fn entry_of(&self, candidate: &Candidate) -> Option<EntryName> {
+        match candidate {
+            Candidate::Registered(name) => Some(name.clone()),
+            Candidate::Orphan(path) | Candidate::Trash(path) => {
+                sight(path).and_then(|seen| seen.pointer.entry).map(|(_, name)| name)
             }
         }
     }
+
+    /// Looks again at everything that could claim, or be claimed by, an entry called `name`, of which only names can be
+    /// joined: the entries of that name of all clones, the checkouts that name such an entry or that one records, and
+    /// whatever was registered in clone `c` meanwhile. `translators` are those of this moment.
+    pub fn look_again(
+        &mut self,
+        c: usize,
+        name: &EntryName,
+        infers: bool,
+        translators: impl Fn(&CloneSite) -> Vec<Translator>,
+    ) {
+        self.infers = infers;
+        for (i, site) in self.field.clones.iter().enumerate() {
+            let known = &mut self.registrations[i];
+            let had = known.iter().flatten().any(|r| r.name == *name);
+            if let Err(why) = reread(known, &site.common, name, i == c) {
+                *known = Err(why);
+            }
+            if i == c || had || known.iter().flatten().any(|r| r.name == *name) {
+                self.translators[i] = translators(site);
+            }
+        }
+        let mut places = self.recorded_places(|of| of == name);
+        self.field.checkouts.retain(|seen| {
+            let named = seen.pointer.entry.as_ref().is_some_and(|(_, of)| of == name);
+            let concerned = named || places.contains(&seen.path);
+            if concerned {
+                places.insert(seen.path.clone());
+            }
+            !concerned
+        });
+        self.add_sights(places.iter());
+    }
+}
+
+/// Brings `known` up to date for the entry `name`, and with `all` also for what came and went.
+fn reread(
+    known: &mut Result<Vec<Registration>, Unreadable>,
+    common: &Dir,
+    name: &EntryName,
+    all: bool,
+) -> Result<(), Unreadable> {
+    // What could not be read by the plan stays so: the clone's rows were judged without it.
+    let Ok(known) = known else { return Ok(()) };
+    let Some(worktrees) = Worktrees::open(common)? else {
+        known.clear();
+        return Ok(());
+    };
+    let mut there = match all {
+        true => worktrees.names()?,
+        false => known.iter().map(|r| r.name.clone()).filter(|n| n != name).collect(),
+    };
+    if !all && worktrees.has(name) {
+        there.push(name.clone());
+    }
+    let mut before: HashMap<EntryName, Registration> =
+        known.drain(..).filter(|r| r.name != *name).map(|r| (r.name.clone(), r)).collect();
+    known.extend(there.into_iter().map(|n| match before.remove(&n) {
+        Some(read) => read,
+        None => worktrees.registration(n),
+    }));
+    known.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(())
 }
 
 /// The checkout at `path`, if there is a directory with a `.git` file that points at an entry.

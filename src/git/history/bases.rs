@@ -5,7 +5,6 @@ use std::collections::{BinaryHeap, HashMap};
 use gix::ObjectId;
 
 use crate::git::history::Commits;
-use crate::stop::Stop;
 
 const ONE: u8 = 1;
 const TWO: u8 = 2;
@@ -16,24 +15,16 @@ const STALE: u8 = 4;
 const RESULT: u8 = 8;
 
 /// The best common ancestors of two commits; with wrong dates also some that are ancestors of others among them.
-/// `None` if that can't be known: a commit is missing or forged, history is cut short, or the run was asked to stop.
+/// `None` if that can't be known: a commit is missing or forged, history is cut short, or the time is over.
 ///
 /// It is git's way (`paint_down_to_common`): dates decide the order and so the cost, never the result. Every commit
 /// between one of the two and a best common ancestor is an ancestor of one side only, and while there is such a one in
 /// the queue the walk goes on.
-pub fn merge_bases(
-    commits: &Commits<'_>,
-    one: ObjectId,
-    two: ObjectId,
-    stop: &Stop,
-) -> Option<Vec<ObjectId>> {
+pub fn merge_bases(commits: &Commits<'_>, one: ObjectId, two: ObjectId) -> Option<Vec<ObjectId>> {
     let mut walk = Walk { commits, seen: HashMap::new(), queue: BinaryHeap::new(), open: 0 };
     walk.add(one, ONE)?;
     walk.add(two, TWO)?;
     while walk.open > 0 {
-        if stop.is_set() {
-            return None;
-        }
         walk.step()?;
     }
     let best = |(id, seen): (&ObjectId, &Seen)| (seen.flags & (RESULT | STALE) == RESULT).then_some(*id);

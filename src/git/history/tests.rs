@@ -14,9 +14,9 @@ fn never() -> Stop {
 
 /// How the tips of `names` stand to the trunk refs `trunk`, walked at once.
 fn painted(repo: &gix::Repository, trunk: &[ObjectId], tips: &[(&str, ObjectId)]) -> Painted {
-    let commits = Commits::of(repo, Depth::BeforeRemoval).unwrap();
+    let commits = Commits::of(repo, Depth::BeforeRemoval, never()).unwrap();
     let tips = tips.iter().map(|(name, id)| (BString::from(*name), *id)).collect();
-    paint(&commits, trunk, tips, &never())
+    paint(&commits, trunk, tips)
 }
 
 fn container_names(painted: &Painted, at: usize) -> Vec<(String, u64)> {
@@ -161,17 +161,17 @@ fn history_that_is_not_here_is_not_known() {
     let url = format!("file://{}", full.path().display());
     shallow.git(&["fetch", "-q", "--depth=2", &url, "main:refs/heads/trunk", "x:refs/heads/x"]);
     let opened = shallow.open();
-    let commits = Commits::of(&opened, Depth::Plan).unwrap();
+    let commits = Commits::of(&opened, Depth::Plan, never()).unwrap();
     let tips = [("c", ids["c"]), ("b", ids["b"]), ("a", ids["a"]), ("x", ids["x"])];
     let tips = tips.iter().map(|(n, id)| (BString::from(*n), *id)).collect();
-    let painted = paint(&commits, &[ids["d"]], tips, &never());
+    let painted = paint(&commits, &[ids["d"]], tips);
     assert_eq!(painted.standing(0), Standing::InTrunk(0));
     assert_eq!(painted.standing(1), Standing::Unknown, "its commit is not here");
     assert_eq!(painted.standing(2), Standing::Ahead(1), "the boundary hides that it is an ancestor");
     assert_eq!(painted.standing(3), Standing::Ahead(2));
     assert_eq!(painted.fork(3), None);
-    assert_eq!(merge_bases(&commits, ids["x"], ids["d"], &never()), None, "the boundary hides the base");
-    assert_eq!(merge_bases(&commits, ids["c"], ids["d"], &never()), Some(vec![ids["c"]]));
+    assert_eq!(merge_bases(&commits, ids["x"], ids["d"]), None, "the boundary hides the base");
+    assert_eq!(merge_bases(&commits, ids["c"], ids["d"]), Some(vec![ids["c"]]));
 }
 
 #[test]
@@ -193,19 +193,19 @@ fn missing_and_forged_commits_lead_nowhere() {
     std::fs::copy(loose(x_on_top), loose(ids["c"])).unwrap();
     let opened = repo.open();
     let standing = |depth: Depth, tip: &str| {
-        let commits = Commits::of(&opened, depth).unwrap();
+        let commits = Commits::of(&opened, depth, never()).unwrap();
         let tips = vec![(BString::from(tip), ids[tip])];
-        paint(&commits, &[ids["c"]], tips, &never()).standing(0)
+        paint(&commits, &[ids["c"]], tips).standing(0)
     };
     assert_eq!(standing(Depth::Plan, "x"), Standing::InTrunk(0), "the plan believes it");
     assert_eq!(standing(Depth::BeforeRemoval, "x"), Standing::Ahead(2), "a removal does not");
 
     std::fs::remove_file(loose(ids["c"])).unwrap();
     let opened = repo.open();
-    let commits = Commits::of(&opened, Depth::Plan).unwrap();
-    let gone = paint(&commits, &[ids["c"]], vec![("b".into(), ids["b"]), ("c".into(), ids["c"])], &never());
+    let commits = Commits::of(&opened, Depth::Plan, never()).unwrap();
+    let gone = paint(&commits, &[ids["c"]], vec![("b".into(), ids["b"]), ("c".into(), ids["c"])]);
     assert_eq!([gone.standing(0), gone.standing(1)], [Standing::Ahead(2), Standing::Unknown]);
-    assert_eq!(merge_bases(&commits, ids["b"], ids["c"], &never()), None);
+    assert_eq!(merge_bases(&commits, ids["b"], ids["c"]), None);
 }
 
 #[test]
@@ -213,10 +213,10 @@ fn an_id_of_another_kind_is_no_commit() {
     let repo = Repo::with_format("sha256");
     let ids = repo.history(&[made("a", &[], 1), made("b", &["a"], 2)]);
     let opened = repo.open();
-    let commits = Commits::of(&opened, Depth::BeforeRemoval).unwrap();
+    let commits = Commits::of(&opened, Depth::BeforeRemoval, never()).unwrap();
     let short = ObjectId::from_hex("1".repeat(40).as_bytes()).unwrap();
     let tips = vec![("a".into(), ids["a"]), ("short".into(), short)];
-    let painted = paint(&commits, &[ids["b"]], tips, &never());
+    let painted = paint(&commits, &[ids["b"]], tips);
     assert_eq!([painted.standing(0), painted.standing(1)], [Standing::InTrunk(0), Standing::Unknown]);
     let mut reach = Reach::new(&commits, [short, ids["b"]].into_iter());
     assert!(reach.contains(ids["a"]) && !reach.contains(short));
@@ -234,8 +234,8 @@ fn a_forged_graph_file_and_grafts_are_not_asked() {
     let standing = |repo: &Repo| {
         let opened = repo.open();
         let painted = painted(&opened, &[ids["c"]], &[("x", ids["x"])]);
-        let commits = Commits::of(&opened, Depth::Plan).unwrap();
-        let bases = merge_bases(&commits, ids["x"], ids["c"], &never());
+        let commits = Commits::of(&opened, Depth::Plan, never()).unwrap();
+        let bases = merge_bases(&commits, ids["x"], ids["c"]);
         assert_eq!(bases, Some(vec![ids["a"]]));
         painted.standing(0)
     };
@@ -335,10 +335,10 @@ fn compare(repo: &Repo, shape: &Shape, exact: bool) -> Result<(), TestCaseError>
     let ids = shape.make(repo);
     let ancestors = shape.ancestors();
     let opened = repo.open();
-    let commits = Commits::of(&opened, Depth::BeforeRemoval).unwrap();
+    let commits = Commits::of(&opened, Depth::BeforeRemoval, never()).unwrap();
     let trunk: Vec<ObjectId> = shape.trunk.iter().map(|n| ids[*n]).collect();
     let tips = shape.tips.iter().enumerate().map(|(at, n)| (BString::from(format!("{at:02}")), ids[*n]));
-    let painted = paint(&commits, &trunk, tips.collect(), &never());
+    let painted = paint(&commits, &trunk, tips.collect());
     let landed: BTreeSet<usize> = shape.trunk.iter().flat_map(|t| ancestors[*t].iter().copied()).collect();
     for (at, tip) in shape.tips.iter().enumerate() {
         let own: BTreeSet<usize> = ancestors[*tip].difference(&landed).copied().collect();
@@ -367,7 +367,7 @@ fn compare(repo: &Repo, shape: &Shape, exact: bool) -> Result<(), TestCaseError>
             let common: BTreeSet<usize> = ancestors[*tip].intersection(&ancestors[*t]).copied().collect();
             let best = |n: &&usize| !common.iter().any(|other| other != *n && ancestors[*other].contains(n));
             let best: BTreeSet<ObjectId> = common.iter().filter(best).map(|n| ids[*n]).collect();
-            let found = merge_bases(&commits, ids[*tip], ids[*t], &never()).unwrap();
+            let found = merge_bases(&commits, ids[*tip], ids[*t]).unwrap();
             let found: BTreeSet<ObjectId> = found.into_iter().collect();
             prop_assert!(found.is_superset(&best));
             prop_assert!(found.iter().all(|id| common.iter().any(|n| ids[*n] == *id)));

@@ -5,6 +5,7 @@ use crate::git::head::head_facts;
 use crate::git::index::Depth;
 use crate::git::registration::registrations;
 use crate::git::testing::{File, Made, Repo, made};
+use crate::stop::Stop;
 
 /// What is known of HEAD and of the history of one worktree.
 struct Known {
@@ -35,9 +36,7 @@ fn ask_with(repo: &Repo, name: &str, trunk: Option<&str>) -> Result<Known, Unrea
     let eyes = CloneEyes::open(&site, std::slice::from_ref(&site.root), trunk.map(BStr::new))?;
     let all = registrations(&site.common)?;
     let registration = all.iter().find(|r| r.name.as_bstr() == name).unwrap();
-    let commits = Commits::of(&eyes.repo, Depth::BeforeRemoval)?;
-    let stop = Stop::never();
-    let history = eyes.paint(&commits, &all, &stop);
+    let commits = Commits::of(&eyes.repo, Depth::BeforeRemoval, Stop::never())?;
     let mut reach = Reach::new(&commits, eyes.refs.holders());
     let entry = repo.entry(name);
     let head_file = registration.head.clone()?;
@@ -50,8 +49,11 @@ fn ask_with(repo: &Repo, name: &str, trunk: Option<&str>) -> Result<Known, Unrea
         enrolled: None,
         branch_may_go: true,
     };
-    let history = history.ask(&eyes, &worktree, Some(&mut reach))?;
-    Ok(Known { head, history })
+    let shared = eyes.paint(&commits, &all).ask(&eyes, &worktree, Some(&mut reach))?;
+    // Before a removal it is asked of the one worktree alone.
+    let alone = eyes.paint_one(&commits, registration).ask(&eyes, &worktree, Some(&mut reach))?;
+    assert_eq!(alone, shared);
+    Ok(Known { head, history: alone })
 }
 
 /// A clone with a commit on `main`, and a worktree `wt` on a branch of its name.
@@ -539,4 +541,26 @@ fn a_sha256_clone_is_a_clone() {
 fn work_detached(repo: &Repo) -> ObjectId {
     in_wt(repo, &["commit", "-q", "--allow-empty", "-m", "detached"]);
     ObjectId::from_hex(in_wt(repo, &["rev-parse", "HEAD"]).as_bytes()).unwrap()
+}
+
+#[test]
+fn a_history_that_takes_too_long_says_nothing() {
+    let repo = clone();
+    in_wt(&repo, &["commit", "-q", "--allow-empty", "-m", "work"]);
+    let site = site(&repo);
+    let eyes = CloneEyes::open(&site, std::slice::from_ref(&site.root), None).unwrap();
+    let registration = &registrations(&site.common).unwrap()[0];
+    let ask = |stop: Stop| {
+        let commits = Commits::of(&eyes.repo, Depth::BeforeRemoval, stop)?;
+        let entry = repo.entry("wt");
+        let head = HeadFacts { tip: Some(repo.id("refs/heads/wt")), ..HeadFacts::default() };
+        let mut reach = Reach::new(&commits, eyes.refs.holders());
+        let enrolled = None;
+        let worktree =
+            Worktree { site: &site, entry: &entry, registration, head: &head, enrolled, branch_may_go: true };
+        eyes.paint_one(&commits, registration).ask(&eyes, &worktree, Some(&mut reach))
+    };
+    assert!(matches!(ask(Stop::never()).unwrap().landed, Landed::No { ahead: Some(1) }));
+    let over = Stop::never().within(std::time::Duration::ZERO);
+    assert!(ask(over).unwrap_err().0.contains("history-limit"));
 }

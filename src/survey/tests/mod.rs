@@ -1,6 +1,7 @@
 //! Discovery, join and placement, on files that tie clones and checkouts together.
 
 mod absence;
+mod again;
 mod bounds;
 mod discover;
 mod join;
