@@ -57,7 +57,7 @@ fn find_engine() -> Result<Engine, String> {
 }
 
 impl Engine {
-    fn try_docker(&self, args: &[&str]) -> Result<String, String> {
+    pub fn try_docker(&self, args: &[&str]) -> Result<String, String> {
         let output = Command::new("docker").args(["--host", &self.host]).args(args).output();
         let output = output.map_err(|e| format!("docker does not start: {e}"))?;
         if output.status.success() {
