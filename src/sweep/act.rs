@@ -147,8 +147,12 @@ fn gate(_call: &'static str) -> Result<(), Errno> {
 
 #[cfg(test)]
 fn gate(call: &'static str) -> Result<(), Errno> {
+    interleave::gate()?;
     faults::gate(call)
 }
+
+#[cfg(test)]
+pub mod interleave;
 
 /// Faults for tests: one thread's changing calls are counted, and before the n-th the thread is killed or an error is
 /// returned in its place.
@@ -219,7 +223,7 @@ pub mod faults {
     }
 
     /// Hundreds of kills would each print where they struck.
-    fn quiet_kills() {
+    pub(super) fn quiet_kills() {
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| {
             let hook = std::panic::take_hook();

@@ -11,6 +11,8 @@
 //! that was killed still says what it belongs to.
 
 mod deep;
+#[cfg(test)]
+mod interleavings;
 mod one;
 mod queue;
 #[cfg(test)]

@@ -59,10 +59,17 @@ pub(super) fn empty(engine: &Engine<'_>, top: &Held, keep: &[u8], jobs: NonZeroU
     let helpers = jobs.get().min(tasks.len()).saturating_sub(1);
     let queue =
         Queue { engine, top, state: Mutex::new(State { tasks, ..State::default() }), wake: Condvar::new() };
+    #[cfg(test)]
+    let points = crate::sweep::act::interleave::of_this_thread();
     std::thread::scope(|scope| {
         for _ in 0..helpers {
+            let work = || {
+                #[cfg(test)]
+                crate::sweep::act::interleave::enter(points.clone());
+                queue.work();
+            };
             // Without a further thread those that run do its work.
-            if std::thread::Builder::new().spawn_scoped(scope, || queue.work()).is_err() {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
