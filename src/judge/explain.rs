@@ -107,10 +107,14 @@ fn evidence(question: Question, facts: &Facts, policy: &Policy) -> Option<String
         Question::Tree => match &facts.tree {
             Asked::NotYet => None,
             Asked::Failed(why) => failed(why),
-            Asked::Answered(tree) => Some(format!(
-                "{} files in {} directories were looked at",
-                tree.size.files, tree.size.directories
-            )),
+            Asked::Answered(tree) => {
+                let files = if tree.size.files == 1 { "file" } else { "files" };
+                let directories = if tree.size.directories == 1 { "directory" } else { "directories" };
+                Some(format!(
+                    "{} {files} in {} {directories}, all looked at",
+                    tree.size.files, tree.size.directories
+                ))
+            }
         },
     }
 }

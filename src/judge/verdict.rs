@@ -269,9 +269,7 @@ fn branch_fate(facts: &Facts, authority: &Authority) -> BranchFate {
     let keep = |why: String| BranchFate::Keep { name: name.clone(), why };
     let landed = facts.history.answer().map(|h: &HistoryFacts| &h.landed);
     match (authority, &facts.standing.ownership, landed, head.tip) {
-        (Authority::Person { .. }, _, _, _) => {
-            keep("a person's selection is the checkout, not its branch".to_owned())
-        }
+        (Authority::Person { .. }, _, _, _) => keep("you chose its checkout, not its branch".to_owned()),
         (_, Ownership::Unowned { why }, _, _) => keep(why.clone()),
         _ if head.symbolic_branch => keep("it is a symbolic ref".to_owned()),
         (Authority::Owned, Ownership::Owned { .. }, Some(Landed::Ancestry { trunk_ref }), Some(expected)) => {

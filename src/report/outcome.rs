@@ -184,7 +184,7 @@ mod tests {
                 ..outcome("spike", ResultKind::Skipped, NoBranch)
             },
             OutcomeRow {
-                branch_detail: Some("wt/chosen: a person's selection is the checkout, not its branch".into()),
+                branch_detail: Some("wt/chosen: you chose its checkout, not its branch".into()),
                 ..outcome("chosen", ResultKind::Removed, Kept)
             },
             OutcomeRow {
