@@ -31,6 +31,17 @@ fn prose(text: &str) -> String {
 }
 
 #[test]
+fn the_book_has_every_page() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).expect("the summary");
+    for (page, _) in pages() {
+        let name = page.file_name().expect("a name").to_str().expect("a name in UTF-8");
+        if page.parent() == Some(&root().join("docs")) && name != "SUMMARY.md" {
+            assert!(summary.contains(&format!("]({name})")), "docs/SUMMARY.md lacks {name}");
+        }
+    }
+}
+
+#[test]
 fn links_lead_somewhere() {
     for (page, text) in pages() {
         let dir = page.parent().expect("a folder");
