@@ -99,7 +99,7 @@ meanings! {
         "Its HEAD names a branch or a commit that does not exist."
         "Look at it with git, where it can be used."
     Unreadable:
-        "Something that had to be read could not be, or is of a kind that is not understood."
+        "Something that had to be read could not be, not within `history-limit`, or is of a kind that is not understood."
         "Repair what the detail names, or give access to it."
     Ambiguous:
         "Several registrations, checkouts or clones could be meant."
