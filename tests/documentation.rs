@@ -41,6 +41,38 @@ fn the_book_has_every_page() {
     }
 }
 
+/// Each command with its help, as the program prints it.
+fn commands() -> String {
+    let mut all = String::from(
+        "# Commands\n\nWhat `treesweep help` and `treesweep COMMAND --help` print. This page is made by\n\
+         `TREESWEEP_WRITE_DOCS=1 cargo test --test documentation`.\n",
+    );
+    let mut top = treesweep::cli::args::command().term_width(110);
+    top.build();
+    let mut add = |title: &str, command: &mut clap::Command| {
+        let help = command.render_long_help().to_string();
+        let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+        all.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.join("\n")));
+    };
+    add("treesweep", &mut top);
+    for command in top.get_subcommands_mut().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        let title = format!("treesweep {}", command.get_name());
+        add(&title, command);
+    }
+    all
+}
+
+#[test]
+fn the_page_of_commands_is_what_the_program_prints() {
+    let (page, now) = (root().join("docs/commands.md"), commands());
+    if std::env::var_os("TREESWEEP_WRITE_DOCS").is_some() {
+        fs::write(&page, &now).expect("the page");
+    }
+    let page = fs::read_to_string(&page).expect("docs/commands.md");
+    let differs = page.lines().zip(now.lines()).find(|(page, now)| page != now);
+    assert!(page == now, "docs/commands.md is of another version, write it anew: {differs:?}");
+}
+
 #[test]
 fn links_lead_somewhere() {
     for (page, text) in pages() {

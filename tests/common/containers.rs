@@ -1,7 +1,7 @@
 //! Real containers from the local dev image, through testcontainers.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -234,6 +234,16 @@ impl DevContainer {
     pub fn remove(self) {
         self.container.rm().expect("container goes");
     }
+}
+
+/// The static executable, which scripts/test builds and names: it runs in any container.
+pub fn static_binary() -> Option<PathBuf> {
+    let binary = std::env::var_os("TREESWEEP_TEST_STATIC").map(PathBuf::from);
+    assert!(binary.is_some() || std::env::var("CI").is_err(), "TREESWEEP_TEST_STATIC is not set");
+    if binary.is_none() {
+        eprintln!("SKIPPED: needs TREESWEEP_TEST_STATIC, a static executable (scripts/build-static makes it)");
+    }
+    binary
 }
 
 /// treesweep's own image, which scripts/test builds and names.
