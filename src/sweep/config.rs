@@ -60,7 +60,7 @@ fn replace(
     let model = common.meta(FILE).map_err(io_error)?;
     let ours = atomic::ensure_dir(common, b"treesweep", 0o777).map_err(io_error)?;
     let unfinished = atomic::unfinished_name()?;
-    let mut file = act::create(&ours, &unfinished, 0o600)?;
+    let mut file = act::create(&ours, &unfinished, 0o600).map_err(io::Error::from)?;
     let written = act::write(&mut file, &new)
         .and_then(|()| Ok(atomic::take_after(&model, &file)?))
         .and_then(|()| Ok(act::sync(&file)?))
