@@ -165,8 +165,9 @@ fn snapshot_of(
             (Some(Bytes::new(name.clone())), tip)
         }
     };
-    let new = Snapshot::new((&registration.name).into(), id, recorded.into(), checkout);
-    Ok(Snapshot { branch, tip: tip.map(Into::into), ..new })
+    let mut snapshot = Snapshot::new((&registration.name).into(), id, recorded.into(), checkout);
+    (snapshot.branch, snapshot.tip) = (branch, tip.map(Into::into));
+    Ok(snapshot)
 }
 
 /// The very entry that `registration` was read from.
