@@ -228,7 +228,11 @@ fn a_guarded_worktree_is_swept_as_any_other() {
     assert!(clone.entry("fix").exists(), "the lock holds git");
     let again = guard(&env, &["--lock"]).assert().success();
     again.stdout(contains("locked, as an earlier run has done").and(contains("1 unchanged")));
-    let plan = env.treesweep(&["plan", "--json", "--engine", "none", "--idle", "0s"]).arg(env.src()).output().unwrap();
+    let plan = env
+        .treesweep(&["plan", "--json", "--engine", "none", "--idle", "0s"])
+        .arg(env.src())
+        .output()
+        .unwrap();
     let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
     assert_eq!(plan["clones"][0]["worktrees"][0]["verdict"], "reclaim", "{plan:#}");
     let done = Document::of(

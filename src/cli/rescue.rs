@@ -206,7 +206,10 @@ fn help(error: &NotRescued, site: &CloneSite, from: Option<&Snapshot>) -> String
         (NotRescued::NoBranch(branch), Some(tip)) => {
             let (dir, name) = (site.dir.as_path().as_os_str(), short(branch.as_bstr()));
             let name = quote(std::ffi::OsStr::from_bytes(name));
-            format!("; `git -C {} branch {name} {tip}` makes it as it was, --branch names another", quote(dir))
+            format!(
+                "; `git -C {} branch {name} {tip}` makes it as it was, --branch names another",
+                quote(dir)
+            )
         }
         (NotRescued::NoBranch(_) | NotRescued::Branch { .. } | NotRescued::NoCommit(_), _) => {
             "; --branch names another".into()

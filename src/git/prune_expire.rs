@@ -34,7 +34,11 @@ pub fn setting(config: &[u8]) -> Result<Setting, String> {
     let value = last(&said(config)?);
     Ok(match value {
         Some(value) if value.eq_ignore_ascii_case(b"never") => {
-            if line(config).is_some() { Setting::Ours } else { Setting::Never }
+            if line(config).is_some() {
+                Setting::Ours
+            } else {
+                Setting::Never
+            }
         }
         other => Setting::Other(other),
     })

@@ -60,7 +60,9 @@ fn evidence(question: Question, facts: &Facts, policy: &Policy) -> Option<String
     let failed = |why: &str| Some(format!("could not be asked: {why}"));
     match question {
         Question::Standing => Some(match &facts.standing.lock {
-            Some(lock) if lock.by == LockedBy::Guard => "locked by treesweep's own guard, which does not hold".to_owned(),
+            Some(lock) if lock.by == LockedBy::Guard => {
+                "locked by treesweep's own guard, which does not hold".to_owned()
+            }
             Some(_) => "locked".to_owned(),
             None => "not locked".to_owned(),
         }),

@@ -5,8 +5,8 @@ use gix::ObjectId;
 
 use crate::beneath::{Kind, Meta, Stamp};
 use crate::judge::facts::{
-    AbsenceProof, ActivityFacts, Asked, Container, Facts, HeadFacts, HistoryFacts, Landed, LockFacts, LockedBy,
-    Operation, OrphanMatch, Ownership, Placement, Question, Standing, Subject, Trunk,
+    AbsenceProof, ActivityFacts, Asked, Container, Facts, HeadFacts, HistoryFacts, Landed, LockFacts,
+    LockedBy, Operation, OrphanMatch, Ownership, Placement, Question, Standing, Subject, Trunk,
 };
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;

@@ -123,12 +123,7 @@ fn commit(common: &Dir, repo: &gix::Repository, wanted: &Wanted) -> Result<Optio
     }
 }
 
-fn register(
-    common: &Dir,
-    wanted: &Wanted,
-    commit: Option<ObjectId>,
-    index: &[u8],
-) -> Result<(), NotRescued> {
+fn register(common: &Dir, wanted: &Wanted, commit: Option<ObjectId>, index: &[u8]) -> Result<(), NotRescued> {
     let head = match &wanted.head {
         Head::Branch(name) => [b"ref: ", name.as_slice(), b"\n"].concat(),
         Head::Detached(id) => format!("{id}\n").into_bytes(),

@@ -137,10 +137,9 @@ fn lines(row: &CloneRow) -> Vec<String> {
         lines.push(format!("{}: {}", count(new + updated + unchanged, "snapshot"), parts.join(", ")));
     }
     match (row.gc, &row.gc_former) {
-        ("set", Some(former)) => lines.push(format!(
-            "gc.worktreePruneExpire is never now, and was {}",
-            escape(former.as_bytes())
-        )),
+        ("set", Some(former)) => {
+            lines.push(format!("gc.worktreePruneExpire is never now, and was {}", escape(former.as_bytes())))
+        }
         ("set", None) => lines.push("gc.worktreePruneExpire is never now, and was not set".into()),
         ("ours", _) => lines.push("gc.worktreePruneExpire is never, as an earlier run has set it".into()),
         ("never", _) => lines.push("gc.worktreePruneExpire was never already".into()),

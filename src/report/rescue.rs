@@ -254,7 +254,9 @@ pub fn render_candidates(rows: &CandidatesRow, view: &View) -> String {
     }
     match rows.branches.iter().find_map(|row| row.next.as_ref()) {
         Some(next) => out.push_str(&format!("\nNothing was changed. To take the nearest one:\n  {next}\n")),
-        None => out.push_str("\nNothing was changed. No branch is free: make one, and name it with --branch.\n"),
+        None => {
+            out.push_str("\nNothing was changed. No branch is free: make one, and name it with --branch.\n")
+        }
     }
     out
 }

@@ -217,8 +217,7 @@ fn another_directory_is_where_paths_start() {
 #[test]
 fn rescue_and_guard_take_what_they_need() {
     let i = run(&["rescue", "wt/x", "src", "--branch", "x", "--recorded", "/w/x"]).unwrap();
-    let rescue =
-        Rescue { path: i.cwd.join("wt/x"), branch: Some("x".into()), recorded: Some("/w/x".into()) };
+    let rescue = Rescue { path: i.cwd.join("wt/x"), branch: Some("x".into()), recorded: Some("/w/x".into()) };
     assert_eq!((i.request.clone(), roots(&i)), (Request::Rescue(rescue), vec![OsStr::new("src")]));
     assert!(refused(&["rescue", ""]).contains("can't be empty"));
     refused(&["rescue"]);

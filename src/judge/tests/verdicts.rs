@@ -1,6 +1,8 @@
 //! Each rule and each verdict.
 
-use crate::judge::facts::{AbsenceProof, Asked, Facts, LockFacts, LockedBy, OrphanMatch, Placement, Question, Subject};
+use crate::judge::facts::{
+    AbsenceProof, Asked, Facts, LockFacts, LockedBy, OrphanMatch, Placement, Question, Subject,
+};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::{self, Policy, span};
 use crate::judge::testing::*;
