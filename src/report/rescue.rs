@@ -102,8 +102,9 @@ pub struct CandidateRow {
     pub in_use: Option<String>,
     /// The command that takes it.
     pub next: Option<String>,
+    /// Of the commit, in seconds.
     #[serde(skip)]
-    time: i64,
+    pub time: i64,
 }
 
 #[derive(Clone, Debug, Serialize)]
