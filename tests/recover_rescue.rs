@@ -186,6 +186,24 @@ fn whose_it_is_has_to_be_proven() {
     assert_eq!(done["rescued"]["links"], "as-before");
 }
 
+/// One clone lies in another of its name: by its name alone the `.git` file may mean either.
+#[test]
+fn of_two_clones_that_answer_to_one_name_none_is_guessed() {
+    let env = TestEnv::new();
+    HostClone::new(&env, "app");
+    let inner = HostClone::new(&env, "app/vendor/app");
+    let path = worktree(&inner, "x");
+    of_a_container(&inner, "x");
+    let entry = inner.entry("x");
+    fs::rename(&entry, env.root().join("x")).unwrap();
+    rescue(&env, &path, &["--branch", "x"]).assert().failure().stderr(contains("may be any of"));
+    fs::rename(env.root().join("x"), &entry).unwrap();
+    guard(&env, &[]).assert().success();
+    fs::remove_dir_all(&entry).unwrap();
+    rescue(&env, &path, &[]).assert().success().stdout(contains("on branch x"));
+    assert!(entry.join("HEAD").exists());
+}
+
 #[test]
 fn a_snapshot_says_what_head_was_also_when_a_later_guard_sees_nothing() {
     let env = TestEnv::new();
