@@ -65,10 +65,10 @@ enum Command {
     /// Bring back a worktree that was removed
     #[command(after_help = recovery::RESTORE_EXAMPLES)]
     Restore(With<RestoreArgs>),
-    /// Register a worktree again whose registration was pruned, and leave its files as they are
+    /// Register a worktree again whose registration was pruned
     #[command(after_help = recovery::RESCUE_EXAMPLES)]
     Rescue(With<RescueArgs>),
-    /// Protect containers' worktrees from git's own prune, and keep what `rescue` needs
+    /// Protect containers' worktrees from git's own prune
     #[command(after_help = recovery::GUARD_EXAMPLES)]
     Guard(With<GuardArgs>),
 }

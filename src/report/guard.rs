@@ -163,3 +163,40 @@ fn lines(row: &CloneRow) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::view;
+
+    #[test]
+    fn what_was_done_and_what_it_does_not_stop() {
+        let lock = |name: &str, result, reason: Option<&str>| LockRow {
+            name: Name::of(Some(name.into())),
+            result,
+            reason: reason.map(Into::into),
+        };
+        let clone = |gc, gc_former: Option<&str>, locks, failed: &[&str]| CloneRow {
+            path: Path::of(Some("/home/me/src/app".into())),
+            common_dir: CommonDir::of(Some("/home/me/src/app/.git".into())),
+            snapshots: Snapshots { new: 2, updated: 0, unchanged: 1 },
+            gc,
+            gc_former: gc_former.map(Into::into),
+            locks,
+            failed: failed.iter().map(ToString::to_string).collect(),
+        };
+        let locks = vec![
+            lock("a", "locked", None),
+            lock("b", "ours", None),
+            lock("c\x1b[31m", "somebody", Some("agent")),
+            lock("d", "somebody", Some("")),
+        ];
+        let clones = vec![
+            clone("set", Some("1.week"), locks, &[]),
+            clone("failed", None, Vec::new(), &["x: no snapshot: HEAD: does not exist"]),
+        ];
+        insta::assert_snapshot!(render(&document(false, clones.clone(), Vec::new()), false, &view(None)));
+        let quiet = render(&document(false, clones, Vec::new()), true, &view(None));
+        assert_eq!(quiet, "~/src/app\n  failed  x: no snapshot: HEAD: does not exist\n");
+    }
+}

@@ -261,3 +261,36 @@ pub fn render_candidates(rows: &CandidatesRow, view: &View) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::view;
+    use gix::ObjectId;
+
+    #[test]
+    fn the_branches_to_choose_from() {
+        let tip = ObjectId::from_bytes_or_panic(&[0x1a; 20]);
+        let row = |name: &str, differs| Candidate {
+            branch: name.into(),
+            tip,
+            time: 1_700_000_000 - 7_200,
+            differs,
+        };
+        let found = Candidates {
+            rows: vec![
+                row("refs/heads/main", 0),
+                row("refs/heads/wt/it's", 1),
+                row("refs/heads/\x1b[31m", 9),
+            ],
+            left_out: 2,
+            unreadable: vec![("refs/heads/forged".into(), "object 1a: its content has another name".into())],
+        };
+        let path = LocalPath::new("/home/me/src/app/.worktrees/x").unwrap();
+        let in_use = |name: &BString| {
+            (name == "refs/heads/main").then(|| "the main worktree has it checked out".into())
+        };
+        let rows = CandidatesRow::of(&path, &found, in_use, &view(None).again, &[]);
+        insta::assert_snapshot!(render_candidates(&rows, &view(None)));
+    }
+}

@@ -61,14 +61,14 @@ Examples:
   treesweep rescue .worktrees/fix-login
   treesweep rescue .worktrees/fix-login --branch wt/fix-login
 
-Nothing in the directory is changed. Without --branch and without a snapshot of `guard` it lists the branches
-that the files are nearest to, and changes nothing.";
+No file in the directory is changed. Without --branch and without a snapshot of `guard` it lists the branches that \
+the files are nearest to, and does nothing.";
 
 pub(super) const GUARD_EXAMPLES: &str = "\
 Examples:
-  treesweep guard                 keep what `rescue` needs, and stop the prune of `git gc`
-  treesweep guard --lock ~/src    stop `git worktree prune` too, in every clone below a directory
-  treesweep guard --undo
+  treesweep guard                keep what `rescue` needs, stop `git gc`'s prune
+  treesweep guard --lock ~/src   stop `git worktree prune` too
+  treesweep guard --undo         as it was before
 
 The locks of --lock do not hold worktrees for treesweep.";
 
