@@ -124,6 +124,7 @@ fn relative_links_are_relative_again() {
     assert_eq!(gitdir, "../../../.worktrees/x/.git\n");
     assert_eq!(env.git(&path, &["status", "--porcelain", "-b"]), "## x\n?? wip");
     rescue(&env, &path, &[]).assert().success().stderr(contains("is registered already, as x"));
+    assert_eq!(json(rescue(&env, &path, &[]), 0)["rescued"], Value::Null);
 }
 
 #[test]

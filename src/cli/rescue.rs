@@ -19,7 +19,9 @@ use crate::lifecycle::links::{Form, Links, Spot, again};
 use crate::lifecycle::locked::in_clone;
 use crate::lifecycle::rescue::{NotRescued, Wanted, rescue};
 use crate::lifecycle::snapshot::{self, Snapshot};
-use crate::report::rescue::{CandidatesRow, RescuedRow, render, render_candidates, rescued, to_choose};
+use crate::report::rescue::{
+    CandidatesRow, RescuedRow, nothing, render, render_candidates, rescued, to_choose,
+};
 use crate::report::shell::quote;
 use crate::session::{Session, SessionError};
 use crate::state_dir::{StateDir, StateError};
@@ -58,7 +60,8 @@ pub fn run(invocation: &Invocation, request: &Rescue, output: &Output) -> Result
     let ground = terrain.ground(&sides, &joins);
     if let Some(((c, r), _)) = joins.joined.iter().find(|(_, pair)| pair.checkout == w) {
         let (name, dir) = (&sides[*c].registrations[*r].name, &sides[*c].site.dir);
-        return Ok(output.aside(&format!("{path} is registered already, as {name} of {dir}.\n")));
+        let told = output.aside(&format!("{path} is registered already, as {name} of {dir}.\n"));
+        return Ok(if invocation.json { told.and(output.json(&nothing())) } else { told });
     }
     let refused = |why: &str, exit| Ok(output.complain(&format!("{path} was not rescued: {why}"), exit));
     let witness = |c: usize| snapshot::of(&snapshots[c], checkout).is_some();

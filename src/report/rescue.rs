@@ -34,7 +34,7 @@ const LOST: [&str; 6] = [
 /// So many branches are shown to a person.
 const SHOWN: usize = 10;
 
-/// What `rescue --json` prints: one of the two.
+/// What `rescue --json` prints: one of the two, or none if it is registered already.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
     pub schema: u32,
@@ -45,6 +45,11 @@ pub struct Document {
 /// The document about one worktree.
 pub fn rescued(row: RescuedRow) -> Document {
     Document { schema: SCHEMA, rescued: Some(row), candidates: None }
+}
+
+/// The document where nothing was to be done.
+pub fn nothing() -> Document {
+    Document { schema: SCHEMA, rescued: None, candidates: None }
 }
 
 /// The document with branches to choose from.

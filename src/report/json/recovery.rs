@@ -158,7 +158,7 @@ fn what_rescue_prints_is_published() {
     let rows =
         rescue::CandidatesRow { path, branches: vec![branch], left_out: 0, unreadable: vec![unreadable] };
     let schema = include_str!("../../../docs/schema/rescue-1.json");
-    assert_published(schema, &[&rescued, &rescue::to_choose(rows)]);
+    assert_published(schema, &[&rescued, &rescue::to_choose(rows), &rescue::nothing()]);
 }
 
 #[test]
