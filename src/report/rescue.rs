@@ -253,7 +253,7 @@ pub fn render_candidates(rows: &CandidatesRow, view: &View) -> String {
         out.push_str(&format!("\n{} further away.\n", count(more, "branch").replace("branchs", "branches")));
     }
     if rows.left_out > 0 {
-        out.push_str(&format!("\nNot compared, for lack of time: {}.\n", rows.left_out));
+        out.push_str(&format!("\nNot compared, as there are too many or the time was up: {}.\n", rows.left_out));
     }
     for row in &rows.unreadable {
         out.push_str(&format!("\n{} can't be read: {}\n", row.branch.shown(), escape(row.why.as_bytes())));
