@@ -248,12 +248,16 @@ pub fn render_candidates(rows: &CandidatesRow, view: &View) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.lines().for_each(|line| out.push_str(&format!("{}\n", line.trim_end())));
-    let more = rows.branches.len().saturating_sub(SHOWN) as u64;
-    if more > 0 {
-        out.push_str(&format!("\n{} further away.\n", count(more, "branch").replace("branchs", "branches")));
+    match rows.branches.len().saturating_sub(SHOWN) {
+        0 => {}
+        1 => out.push_str("\n1 branch more is further away.\n"),
+        n => out.push_str(&format!("\n{n} branches more are further away.\n")),
     }
     if rows.left_out > 0 {
-        out.push_str(&format!("\nNot compared, as there are too many or the time was up: {}.\n", rows.left_out));
+        out.push_str(&format!(
+            "\nNot compared, as there are too many or the time was up: {}.\n",
+            rows.left_out
+        ));
     }
     for row in &rows.unreadable {
         out.push_str(&format!("\n{} can't be read: {}\n", row.branch.shown(), escape(row.why.as_bytes())));
