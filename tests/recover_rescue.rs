@@ -71,14 +71,11 @@ fn a_running_container_gets_its_worktrees_back() {
         command.args(args).arg(&src);
         command
     };
-    // The others have no snapshot: they were guarded by nobody.
-    for tree in [BESIDE] {
-        fs::rename(scene.clone.entry(tree.name), env.root().join(tree.name)).unwrap();
-    }
+    // One has no snapshot: its entry is out of sight meanwhile.
+    let (entry, aside) = (scene.clone.entry(BESIDE.name), env.root().join(BESIDE.name));
+    fs::rename(&entry, &aside).unwrap();
     env.treesweep(&["guard", utf8(&src)]).assert().success();
-    for tree in [BESIDE] {
-        fs::rename(env.root().join(tree.name), scene.clone.entry(tree.name)).unwrap();
-    }
+    fs::rename(&aside, &entry).unwrap();
     let before = [INSIDE, BESIDE, UNFINISHED].map(|tree| Snapshot::of(&scene.host_path(tree)));
 
     env.git(&scene.clone.path, &["worktree", "prune"]);
