@@ -51,7 +51,7 @@ fn shell(env: &TestEnv, path: &str, dir: &Path, script: &str) -> std::process::O
 
 #[test]
 fn each_command_does_what_is_said_of_it() {
-    let [look, enrol, sweep, launch, runner] = marked()[..] else {
+    let [look, enrol, sweep, protect, launch, runner] = marked()[..] else {
         panic!("the README has other blocks than this test knows: {:#?}", marked());
     };
     let env = TestEnv::new();
@@ -74,6 +74,15 @@ fn each_command_does_what_is_said_of_it() {
     let dropped = run(drop);
     assert!(dropped.contains("removed    spike") && !there("spike"), "{dropped}");
     assert!(clone.has_branch("wt/spike"), "what a person names goes without its branch");
+
+    let (guard, rescue) = protect.split_once('\n').expect("two lines");
+    clone.git(&["worktree", "add", "-q", "--no-track", "-b", "wt/forgotten", ".worktrees/forgotten"]);
+    let guarded = run(guard);
+    assert!(guarded.contains("gc.worktreePruneExpire is never now"), "{guarded}");
+    fs::remove_dir_all(clone.entry("forgotten")).expect("a registration goes");
+    let rescued = run(rescue);
+    assert!(rescued.contains("on branch wt/forgotten") && clone.entry("forgotten").exists(), "{rescued}");
+    clone.git(&["worktree", "remove", ".worktrees/forgotten"]);
 
     let swept = run(launch);
     assert!(swept.contains("removed    fix-login") && !there("fix-login"), "{swept}");

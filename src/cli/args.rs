@@ -10,10 +10,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use recovery::{LogArgs, RestoreArgs};
+use recovery::{GuardArgs, LogArgs, RescueArgs, RestoreArgs};
 
 pub use globals::Globals;
-pub use request::{Drop, Invocation, Prune, Request, Restore, Setup, Subject};
+pub use request::{Drop, Guard, Invocation, Prune, Request, Rescue, Restore, Setup, Subject};
 
 /// Reclaims git worktrees that dev containers left behind, and nothing else.
 ///
@@ -65,10 +65,16 @@ enum Command {
     /// Bring back a worktree that was removed
     #[command(after_help = recovery::RESTORE_EXAMPLES)]
     Restore(With<RestoreArgs>),
+    /// Register a worktree again whose registration was pruned
+    #[command(after_help = recovery::RESCUE_EXAMPLES)]
+    Rescue(With<RescueArgs>),
+    /// Protect containers' worktrees from git's own prune
+    #[command(after_help = recovery::GUARD_EXAMPLES)]
+    Guard(With<GuardArgs>),
 }
 
 /// The names of the commands, for did-you-mean.
-const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "restore", "help"];
+const COMMANDS: &[&str] = &["plan", "prune", "setup", "drop", "log", "restore", "rescue", "guard", "help"];
 
 /// A command's own arguments and the global flags, which it takes as well.
 #[derive(Args, Clone, Debug)]

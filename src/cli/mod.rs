@@ -3,10 +3,12 @@
 pub mod args;
 mod drop;
 pub mod exit;
+mod guard;
 mod log;
 mod outcomes;
 pub mod output;
 mod prune;
+mod rescue;
 mod restore;
 pub mod run;
 pub mod select;

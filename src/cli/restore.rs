@@ -144,7 +144,7 @@ fn wanted<'a>(
 }
 
 /// A path that a person typed, with the links above it followed.
-fn resolved(typed: &Path) -> Result<LocalPath, String> {
+pub(super) fn resolved(typed: &Path) -> Result<LocalPath, String> {
     let shown = || escape(typed.as_os_str().as_encoded_bytes());
     let typed = LocalPath::new(typed).ok_or_else(|| format!("'{}' is no absolute path", shown()))?;
     let existing = existing_above(&typed);

@@ -8,7 +8,7 @@ use bstr::BStr;
 use crate::cli::args::{Invocation, Request, parse};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::{drop, log, prune, restore, setup};
+use crate::cli::{drop, guard, log, prune, rescue, restore, setup};
 use crate::config::{Color, home};
 use crate::plan::Plan;
 use crate::report::progress::{Bars, Event, Progress};
@@ -43,6 +43,8 @@ fn dispatch(invocation: &Invocation) -> Exit {
         Request::Prune(request) => prune::run(invocation, request, &mut output),
         Request::Drop(request) => drop::run(invocation, request, &mut output),
         Request::Restore(request) => restore::run(invocation, request, &output),
+        Request::Rescue(request) => rescue::run(invocation, request, &output),
+        Request::Guard(request) => guard::run(invocation, *request, &output),
         Request::Log { expire } => log::run(invocation, *expire, &output),
     };
     done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))

@@ -10,6 +10,7 @@ pub mod layout;
 pub mod lfs;
 pub mod objects;
 pub mod open;
+pub mod prune_expire;
 pub mod reflog;
 pub mod refs;
 pub mod registration;

@@ -6,6 +6,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::validate::path::component;
 
+use crate::git::history::hashes_to;
 use crate::git::objects::Objects;
 use crate::git::open::{Unreadable, chain};
 use crate::vantage::paths::escape;
@@ -29,6 +30,19 @@ impl File {
             None => (BStr::new(""), self.path.as_bstr()),
         }
     }
+}
+
+/// The tree of `commit`, whose bytes hash to its name.
+///
+/// # Errors
+/// The commit is missing, broken or forged.
+pub fn of_commit(repo: &gix::Repository, commit: ObjectId) -> Result<ObjectId, Unreadable> {
+    let wrong = |why: &dyn std::fmt::Display| Unreadable(format!("commit {commit}: {why}"));
+    let found = repo.find_commit(commit).map_err(|e| wrong(&chain(&e)))?;
+    if !hashes_to(&found.data, gix::objs::Kind::Commit, commit) {
+        return Err(wrong(&"its content has another name"));
+    }
+    Ok(found.tree_id().map_err(|e| wrong(&chain(&e)))?.detach())
 }
 
 /// All files of the tree `tree` in the order of their paths. Each name was seen to be one that may be written: no `.git`

@@ -1,6 +1,6 @@
 //! Every question with its answer and the evidence, for `--explain`.
 
-use crate::judge::facts::{AbsenceProof, Asked, Facts, Landed, Ownership, Placement, Question};
+use crate::judge::facts::{AbsenceProof, Asked, Facts, Landed, LockedBy, Ownership, Placement, Question};
 use crate::judge::rules::{self, Policy, span};
 use crate::plan::Explained;
 use crate::vantage::paths::escape;
@@ -60,7 +60,9 @@ fn evidence(question: Question, facts: &Facts, policy: &Policy) -> Option<String
     let failed = |why: &str| Some(format!("could not be asked: {why}"));
     match question {
         Question::Standing => Some(match &facts.standing.lock {
-            Some(lock) if lock.guard => "locked by treesweep's own guard, which does not hold".to_owned(),
+            Some(lock) if lock.by == LockedBy::Guard => {
+                "locked by treesweep's own guard, which does not hold".to_owned()
+            }
             Some(_) => "locked".to_owned(),
             None => "not locked".to_owned(),
         }),

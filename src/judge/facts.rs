@@ -158,8 +158,16 @@ pub struct LockFacts {
     /// Escaped, perhaps empty.
     pub reason: String,
     pub since: Stamp,
-    /// Set by `guard --lock`: it protects from stock git and does not hold for us.
-    pub guard: bool,
+    pub by: LockedBy,
+}
+
+/// Whose lock it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockedBy {
+    /// A person, or another program.
+    Somebody,
+    /// `guard --lock`, by its exact reason: it protects from stock git and does not hold for us.
+    Guard,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

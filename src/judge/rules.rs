@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::beneath::Stamp;
-use crate::judge::facts::{Asked, Facts, Landed, Placement, Question, Subject};
+use crate::judge::facts::{Asked, Facts, Landed, LockedBy, Placement, Question, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::tree_facts::{
     Sample, SubmoduleFacts, SubmoduleState, TreeFacts, Undeletable, UndeletableReason,
@@ -61,7 +61,7 @@ fn standing(facts: &Facts, policy: &Policy) -> Vec<Reason> {
     if let Placement::Held { reasons: held, .. } = &facts.standing.placement {
         reasons.extend(held.iter().cloned());
     }
-    if let Some(lock) = facts.standing.lock.as_ref().filter(|l| !l.guard) {
+    if let Some(lock) = facts.standing.lock.as_ref().filter(|l| l.by != LockedBy::Guard) {
         let why =
             if lock.reason.is_empty() { "no reason given".to_owned() } else { format!("'{}'", lock.reason) };
         reasons.push(Reason::new(Code::Locked, format!("{why}, {} ago", span(policy.age(lock.since)))));

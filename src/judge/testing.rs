@@ -6,7 +6,7 @@ use gix::ObjectId;
 use crate::beneath::{Kind, Meta, Stamp};
 use crate::judge::facts::{
     AbsenceProof, ActivityFacts, Asked, Container, Facts, HeadFacts, HistoryFacts, Landed, LockFacts,
-    Operation, OrphanMatch, Ownership, Placement, Question, Standing, Subject, Trunk,
+    LockedBy, Operation, OrphanMatch, Ownership, Placement, Question, Standing, Subject, Trunk,
 };
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
@@ -220,7 +220,7 @@ fn submodule(state: SubmoduleState) -> SubmoduleFacts {
 pub const OBJECTIONS: &[Objection] = &[
     objection(Code::Locked, Question::Standing, |f| {
         let reason = "agent of pid 7".into();
-        f.standing.lock = Some(LockFacts { reason, since: ago(DAY), guard: false });
+        f.standing.lock = Some(LockFacts { reason, since: ago(DAY), by: LockedBy::Somebody });
     }),
     objection(Code::Protected, Question::Standing, |f| hold(f, Code::Protected)),
     objection(Code::Referenced, Question::Standing, |f| hold(f, Code::Referenced)),

@@ -106,6 +106,35 @@ pub fn like(old: &Old, spot: Spot<'_>, rules: &[Translator]) -> Links {
     foreign(old, recorded, relative_pointer, spot, rules).unwrap_or_else(|| Links::here(spot, Form::Lost))
 }
 
+/// The links of the checkout at `spot` whose `.git` file is `pointer` and stays as it is, where its entry is lost. `rules`
+/// are translations that lead from what `pointer` calls the clone to the clone, best first.
+///
+/// # Errors
+/// Nothing tells what the writer of `pointer` calls the checkout, or two rules tell it differently.
+pub fn again(pointer: &RecordedPath, spot: Spot<'_>, rules: &[Translator]) -> Result<Links, Unknown> {
+    let entry = pointer.clone();
+    if !pointer.is_absolute() && !pointer.is_windows() {
+        return Ok(Links { checkout: spot.relative_checkout(), entry, form: Form::Relative });
+    }
+    let names = rules.iter().filter_map(|rule| Some((rule, rule.name_of(spot.checkout)?)));
+    let mut names = names.collect::<Vec<_>>().into_iter();
+    let (rule, checkout) = names.next().ok_or(Unknown::Nothing)?;
+    if let Some((_, other)) = names.find(|(other, name)| other.kind() == rule.kind() && *name != checkout) {
+        return Err(Unknown::Two(checkout, other));
+    }
+    let form = if rule.kind().is_of_this_vantage() { Form::Here } else { Form::AsBefore };
+    Ok(Links { checkout, entry, form })
+}
+
+/// Why it is not known what the writer of a `.git` file calls its directory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    #[error("nothing tells what the container calls it")]
+    Nothing,
+    #[error("it may be '{0}' or '{1}' there")]
+    Two(RecordedPath, RecordedPath),
+}
+
 /// In the paths of another namespace, if it is known what it calls both places.
 fn foreign(
     old: &Old,

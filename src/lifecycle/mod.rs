@@ -4,6 +4,9 @@
 
 pub mod checkout;
 pub mod enrol;
+pub mod guard;
 pub mod links;
 pub mod locked;
+pub mod rescue;
 pub mod restore;
+pub mod snapshot;

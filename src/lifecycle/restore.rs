@@ -15,9 +15,8 @@ use bstr::{BString, ByteSlice};
 use gix::ObjectId;
 
 use crate::beneath::{Dir, Kind, Refused};
-use crate::git::history::hashes_to;
 use crate::git::objects::Objects;
-use crate::git::open::{Unreadable, chain, open_clone, read_optional};
+use crate::git::open::{Unreadable, open_clone, read_optional};
 use crate::git::refs::SharedRefs;
 use crate::git::registration::{Head, parse_head};
 use crate::git::tree;
@@ -212,12 +211,7 @@ fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<ObjectId, NotRest
     if !is_commit(repo, commit) {
         return Err(NotRestored::NoCommit(commit));
     }
-    let wrong = |why: &dyn std::fmt::Display| Unreadable(format!("commit {commit}: {why}"));
-    let found = repo.find_commit(commit).map_err(|e| wrong(&chain(&e)))?;
-    if !hashes_to(&found.data, gix::objs::Kind::Commit, commit) {
-        return Err(wrong(&"its content has another name").into());
-    }
-    Ok(found.tree_id().map_err(|e| wrong(&chain(&e)))?.detach())
+    Ok(tree::of_commit(repo, commit)?)
 }
 
 /// The directory for the files, made now or empty; of an earlier run the one that names the entry.

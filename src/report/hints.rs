@@ -64,7 +64,10 @@ impl<'a> Names<'a> {
         for class in [Class::Unowned, Class::Stale, Class::Orphan] {
             let mut offers =
                 rows().filter(|(_, r)| r.verdict == VerdictKind::Offer && r.class == Some(class));
-            hints.extend(offers.find_map(|(clone, row)| self.offer(clone, row, class)));
+            if let Some((clone, row)) = offers.find(|(clone, row)| self.offer(clone, row, class).is_some()) {
+                hints.extend(self.offer(clone, row, class));
+                hints.extend(self.rescue(clone, row).filter(|_| class == Class::Orphan));
+            }
         }
         let mut kept = rows().filter(|(_, row)| row.verdict == VerdictKind::Keep);
         hints.extend(kept.find_map(|(clone, row)| self.explain(clone, row)));
@@ -88,6 +91,11 @@ impl<'a> Names<'a> {
                 Some((scope.with_root_flags(words), "remove this one"))
             }
         }
+    }
+
+    fn rescue(&self, clone: &ClonePlan, row: &Row) -> Option<Hint> {
+        let words = [OsString::from("rescue"), OsString::from_vec(row.path.raw()?)];
+        Some((self.scope(clone, row).with_roots(words), "register it again"))
     }
 
     fn explain(&self, clone: &ClonePlan, row: &Row) -> Option<Hint> {

@@ -30,7 +30,11 @@ fn render(document: &impl Serialize) -> io::Result<String> {
 }
 
 #[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod schema;
+#[cfg(test)]
+mod validator;
 
 #[cfg(test)]
 mod tests {

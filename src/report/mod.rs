@@ -8,6 +8,8 @@
 //! | [`outcome`]  | what was done, and what failed                                  |
 //! | [`log`]      | what was removed, and what is kept of it                        |
 //! | [`restore`]  | what came back, and what did not                                |
+//! | [`rescue`]   | what was registered again, or the branches to choose from       |
+//! | [`guard`]    | how each clone is protected                                     |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -15,6 +17,7 @@
 //! | [`shell`]    | commands to copy                                                |
 
 pub mod explain;
+pub mod guard;
 mod hints;
 pub mod json;
 pub mod log;
@@ -23,6 +26,7 @@ pub mod plan;
 pub mod progress;
 pub mod prompt;
 pub mod reasons;
+pub mod rescue;
 pub mod restore;
 pub mod shell;
 pub mod style;

@@ -42,7 +42,7 @@ meanings! {
         "A part of it, or of its clone, lies outside every root."
         "Name the root that the detail says, too."
     Locked:
-        "It is locked, as by `git worktree lock`."
+        "It is locked, as by `git worktree lock`; the lock of `treesweep guard --lock` does not count."
         "`git worktree unlock` it where its path exists, once whoever locked it is done."
     LiveContainer:
         "A container that is not stopped uses it, or mounts it and could not be looked into."

@@ -14,12 +14,15 @@
 //! | `eyes`      | what is read once for a clone: refs, trunk, history                      |
 //! | `holds`     | what containers and processes hold                                       |
 //! | `walk`      | the one walk over a checkout                                             |
+//! | `origin`    | which clone an orphan certainly is of, and what its writer calls things   |
+//! | `candidates`| which branches an orphan's files are nearest to                          |
 //! | `orphan`    | whether a commit has an orphan's files                                   |
 //! | `examine`   | the questions about one worktree                                         |
 //! | `run`       | all clones of a run, and one worktree once more                          |
 
 pub mod absence;
 mod bounds;
+pub mod candidates;
 pub mod discover;
 pub mod disposable;
 pub mod examine;
@@ -28,6 +31,7 @@ pub mod ground;
 pub mod holds;
 pub mod join;
 pub mod lost;
+pub mod origin;
 pub mod orphan;
 pub mod placement;
 pub mod precious;

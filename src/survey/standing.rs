@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::beneath::{self, Dir, Kind, Stamp};
 use crate::git::registration::{Pointer, Registration};
-use crate::judge::facts::{Facts, LockFacts, Ownership, Placement, Standing, Subject};
+use crate::judge::facts::{Facts, LockFacts, LockedBy, Ownership, Placement, Standing, Subject};
 use crate::judge::ownership::{MarkerFact, OwnershipInput, ownership};
 use crate::judge::reason::{Code, Reason};
 use crate::state_dir::{CloneState, VantageId};
@@ -60,7 +60,7 @@ impl<'a> Standings<'a> {
         let lock = registration.lock.as_ref().ok().and_then(Option::as_ref).map(|lock| LockFacts {
             reason: escape(&lock.reason),
             since: lock.since,
-            guard: lock.reason == GUARD_REASON,
+            by: if lock.reason == GUARD_REASON { LockedBy::Guard } else { LockedBy::Somebody },
         });
         let holds = self.holds(registration, &placement);
         Standing { placement, ownership, lock, holds }
@@ -320,8 +320,9 @@ fn trash_entry(file_name: &BStr) -> Option<BString> {
     trash::parse(file_name)?.entry.map(|e| e.as_bstr().to_owned())
 }
 
-/// A recorded path of another vantage: where a container writes, a marker can be forged.
-fn is_foreign(ground: &Ground<'_>, c: usize, r: usize) -> bool {
+/// A recorded path of another vantage: stock git here takes it for dead, and where a container writes, a marker can be
+/// forged.
+pub fn is_foreign(ground: &Ground<'_>, c: usize, r: usize) -> bool {
     if let Some(pair) = ground.joins.joined.get(&(c, r)) {
         return !pair.by.kind.is_of_this_vantage();
     }

@@ -95,7 +95,7 @@ impl Ground<'_> {
     }
 
     /// The clones whose common directory `called` is, by a translation that needs no guess.
-    fn led_to(&self, called: &RecordedPath) -> Vec<usize> {
+    pub(super) fn led_to(&self, called: &RecordedPath) -> Vec<usize> {
         let leads = |c: &usize| {
             let site = self.sides[*c].site;
             self.sides[*c].translators.iter().any(|t| match t.place(called) {

@@ -95,7 +95,8 @@ impl Sweeper<'_> {
 impl LockedClone {
     /// Removes what a killed run left of files that it was writing. Only the holder of the lock makes such files.
     fn tidy(&mut self) {
-        let mut results = vec![ref_lock::remove_stale_packed_lock(&self.common).map_err(|e| e.to_string())];
+        let stale = |file| ref_lock::remove_stale(&self.common, file).map_err(|e| e.to_string());
+        let mut results: Vec<_> = ["packed-refs", "config"].into_iter().map(stale).collect();
         for dir in ["treesweep", "treesweep/retired"] {
             results.push(match self.common.dir(dir) {
                 Ok(dir) => atomic::remove_unfinished(&dir)

@@ -146,7 +146,7 @@ impl Enrolment {
 }
 
 /// A name of an entry may have any bytes, and as many as a file's name may have.
-fn record_name(name: &[u8]) -> String {
+pub(crate) fn record_name(name: &[u8]) -> String {
     let digest: BString = Sha256::digest(name).iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect();
     format!("{digest}.json")
 }

@@ -25,6 +25,7 @@ pub mod aside;
 pub mod atomic;
 pub mod branch;
 pub mod bytes;
+pub mod config;
 pub mod confine;
 mod ending;
 mod enter;

@@ -23,10 +23,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The most that is read of a lock.
 const LIMIT: u64 = 4 << 10;
 
-/// Removes a lock of `packed-refs` that a killed run of ours left. It would keep git from packing references until a
-/// later run happens to need it.
-pub fn remove_stale_packed_lock(common: &Dir) -> Result<(), RefError> {
-    let path = BStr::new("packed-refs");
+/// Removes the lock of `file` (`packed-refs`, `config`) that a killed run of ours left. It would keep git from writing
+/// that file until a later run happens to need it.
+pub fn remove_stale(common: &Dir, file: &str) -> Result<(), RefError> {
+    let path = BStr::new(file);
     let lock = Lock::of(common.dir(".").map_err(|r| RefError::refused(path, r))?, path, path);
     if lock.is_stale()? { lock.release() } else { Ok(()) }
 }

@@ -11,6 +11,10 @@ use crate::sweep::atomic::{self, UNFINISHED, bstr_path, io_error};
 
 /// The files of an administrative entry that this program makes; nothing else is ever removed from an unfinished one.
 const FILES: [&str; 5] = ["HEAD", "commondir", "gitdir", "index", "locked"];
+/// The only directory in it, and the only file there.
+const LOGS: (&str, &str) = ("logs", "HEAD");
+/// As a name of a file in [`entry`]: the reflog of HEAD.
+pub const REFLOG: &str = "logs/HEAD";
 
 /// Makes the administrative entry `name` in `worktrees` with these files, on the disk when this returns.
 ///
@@ -22,7 +26,15 @@ pub fn entry(common: &Dir, worktrees: &Dir, name: &[u8], files: &[(&'static str,
     act::mkdir(&ours, &unfinished, 0o777)?;
     let built = ours.dir(bstr_path(&unfinished)).map_err(io_error).and_then(|dir| {
         atomic::give_to_owner_of(&ours, &dir).map_err(io_error)?;
-        files.iter().try_for_each(|(name, bytes)| file_in(&dir, name, bytes))?;
+        for (name, bytes) in files {
+            if *name == REFLOG {
+                let logs = atomic::ensure_dir(&dir, LOGS.0.as_bytes(), 0o777).map_err(io_error)?;
+                file_in(&logs, LOGS.1, bytes)?;
+                act::sync_dir(&logs)?;
+            } else {
+                file_in(&dir, name, bytes)?;
+            }
+        }
         act::sync_dir(&dir)?;
         act::rename(&ours, &unfinished, worktrees, name)?;
         act::sync_dir(worktrees)?;
@@ -85,14 +97,27 @@ fn remove(ours: &Dir, name: &[u8]) -> io::Result<()> {
         Err(Refused::Absent) => return Ok(()),
         Err(refused) => return Err(io_error(refused)),
     };
-    for file in FILES {
-        match act::unlink(&dir, file.as_bytes()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
+    match dir.dir(LOGS.0) {
+        Ok(logs) => {
+            unlink(&logs, LOGS.1)?;
+            match act::rmdir(&dir, LOGS.0.as_bytes()) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
         }
+        Err(Refused::Absent | Refused::NotPlain) => {}
+        Err(refused) => return Err(io_error(refused)),
     }
+    FILES.iter().try_for_each(|file| unlink(&dir, file))?;
     match act::rmdir(ours, name) {
         Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn unlink(dir: &Dir, name: &str) -> io::Result<()> {
+    match act::unlink(dir, name.as_bytes()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
@@ -103,7 +128,8 @@ mod tests {
     use crate::sweep::act::faults::{Fault, run};
     use crate::sweep::testing::{Clone, local};
 
-    const ENTRY: [(&str, &[u8]); 3] = [("HEAD", b"x\n"), ("commondir", b"../..\n"), ("gitdir", b"/x/.git\n")];
+    const ENTRY: [(&str, &[u8]); 4] =
+        [("HEAD", b"x\n"), ("commondir", b"../..\n"), ("gitdir", b"/x/.git\n"), (REFLOG, b"line\n")];
 
     fn worktrees(clone: &Clone) -> Dir {
         std::fs::create_dir_all(clone.path.join(".git/worktrees")).unwrap();
@@ -122,7 +148,7 @@ mod tests {
             let make = || entry(&clone.common(), &worktrees, b"x", &ENTRY).unwrap();
             let (done, _) = run(Some((at, Fault::Kill)), make);
             let there = clone.path.join(".git/worktrees/x");
-            assert!(!there.exists() || std::fs::read_dir(&there).unwrap().count() == 3, "call {at}");
+            assert!(!there.exists() || std::fs::read_dir(&there).unwrap().count() == 4, "call {at}");
             if let Ok(ours) = clone.common().dir("treesweep") {
                 remove_unfinished(&ours).unwrap();
                 assert_eq!(ours.names().unwrap().len(), 0, "call {at}");

@@ -27,6 +27,51 @@ pub(super) struct RestoreArgs {
     pub(super) at: Option<OsString>,
 }
 
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct RescueArgs {
+    /// The worktree's directory, whose registration is gone
+    #[arg(value_name = "PATH")]
+    pub(super) path: OsString,
+    /// Where to look for clones [default: the clone around us, else `roots` of the config]
+    #[arg(value_name = "ROOT")]
+    pub(super) roots: Vec<OsString>,
+    /// The branch that it was on [default: as `guard` saw it]
+    #[arg(long, value_name = "NAME")]
+    pub(super) branch: Option<OsString>,
+    /// What whoever made it calls its directory [default: as `guard` saw it, else worked out]
+    #[arg(long, value_name = "PATH")]
+    pub(super) recorded: Option<OsString>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct GuardArgs {
+    /// Where to look for clones [default: the clone around us, else `roots` of the config]
+    #[arg(value_name = "ROOT")]
+    pub(super) roots: Vec<OsString>,
+    /// Also lock worktrees whose path means nothing here, which stops `git worktree prune` too
+    #[arg(long)]
+    pub(super) lock: bool,
+    /// Take back what `guard` did to config and locks
+    #[arg(long, conflicts_with = "lock")]
+    pub(super) undo: bool,
+}
+
+pub(super) const RESCUE_EXAMPLES: &str = "\
+Examples:
+  treesweep rescue .worktrees/fix-login
+  treesweep rescue .worktrees/fix-login --branch wt/fix-login
+
+No file in the directory is changed. Without --branch and without a snapshot of `guard` it lists the branches that \
+the files are nearest to, and does nothing.";
+
+pub(super) const GUARD_EXAMPLES: &str = "\
+Examples:
+  treesweep guard                keep what `rescue` needs, stop `git gc`'s prune
+  treesweep guard --lock ~/src   stop `git worktree prune` too
+  treesweep guard --undo         as it was before
+
+The locks of --lock do not hold worktrees for treesweep.";
+
 pub(super) const RESTORE_EXAMPLES: &str = "\
 Examples:
   treesweep restore fix-login

@@ -7,7 +7,7 @@ use bstr::BString;
 use clap::error::ErrorKind;
 
 use super::globals::{flag, one, text};
-use super::recovery::{LogArgs, RestoreArgs};
+use super::recovery::{GuardArgs, LogArgs, RescueArgs, RestoreArgs};
 use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
 use crate::config::nearest::nearest;
 use crate::config::value::duration;
@@ -43,6 +43,26 @@ pub enum Request {
         expire: bool,
     },
     Restore(Restore),
+    Rescue(Rescue),
+    Guard(Guard),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescue {
+    /// Absolute, `..` and symlinks not resolved.
+    pub path: PathBuf,
+    /// As typed: a short name, or a full one.
+    pub branch: Option<BString>,
+    pub recorded: Option<BString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// `lock`: worktrees of another vantage, too.
+    Protect {
+        lock: bool,
+    },
+    Undo,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +146,8 @@ enum Asked {
     Drop(DropArgs),
     Log(LogArgs),
     Restore(RestoreArgs),
+    Rescue(RescueArgs),
+    Guard(GuardArgs),
 }
 
 /// What all commands share.
@@ -163,6 +185,14 @@ impl Command {
                 let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
                 (Asked::Restore(with.own), Parts { globals, roots, limit: None })
             }
+            Command::Rescue(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Rescue(with.own), Parts { globals, roots, limit: None })
+            }
+            Command::Guard(with) => {
+                let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
+                (Asked::Guard(with.own), Parts { globals, roots, limit: None })
+            }
         }
     }
 }
@@ -192,6 +222,16 @@ impl Asked {
             Asked::Restore(args) => {
                 Request::Restore(Restore { what: bytes(args.what), at: args.at.map(|at| cwd.join(at)) })
             }
+            Asked::Rescue(args) if args.path.is_empty() => {
+                return Err(error(ErrorKind::ValueValidation, "a worktree's path can't be empty"));
+            }
+            Asked::Rescue(args) => Request::Rescue(Rescue {
+                path: cwd.join(args.path),
+                branch: args.branch.map(bytes),
+                recorded: args.recorded.map(bytes),
+            }),
+            Asked::Guard(args) if args.undo => Request::Guard(Guard::Undo),
+            Asked::Guard(args) => Request::Guard(Guard::Protect { lock: args.lock }),
         })
     }
 }

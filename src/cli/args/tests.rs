@@ -215,6 +215,20 @@ fn another_directory_is_where_paths_start() {
 }
 
 #[test]
+fn rescue_and_guard_take_what_they_need() {
+    let i = run(&["rescue", "wt/x", "src", "--branch", "x", "--recorded", "/w/x"]).unwrap();
+    let rescue = Rescue { path: i.cwd.join("wt/x"), branch: Some("x".into()), recorded: Some("/w/x".into()) };
+    assert_eq!((i.request.clone(), roots(&i)), (Request::Rescue(rescue), vec![OsStr::new("src")]));
+    assert!(refused(&["rescue", ""]).contains("can't be empty"));
+    refused(&["rescue"]);
+    assert_eq!(run(&["guard"]).unwrap().request, Request::Guard(Guard::Protect { lock: false }));
+    let i = run(&["guard", "--lock", "src"]).unwrap();
+    assert_eq!((i.request.clone(), roots(&i).len()), (Request::Guard(Guard::Protect { lock: true }), 1));
+    assert_eq!(run(&["guard", "--undo"]).unwrap().request, Request::Guard(Guard::Undo));
+    assert!(refused(&["guard", "--undo", "--lock"]).contains("cannot be used with"));
+}
+
+#[test]
 fn hints_ask_the_same_question() {
     let i = run(&["--protect", "a b", "plan", "--engine", "none", "--json", "-q", "src"]).unwrap();
     assert_eq!(i.again.with_roots(["prune"]), "treesweep prune --engine none --protect 'a b' src");
@@ -230,7 +244,7 @@ fn help(line: &[&str]) -> String {
 #[test]
 fn the_help_of_every_command() {
     insta::assert_snapshot!("help", help(&["--help"]));
-    for name in ["plan", "prune", "setup", "drop", "log", "restore"] {
+    for name in ["plan", "prune", "setup", "drop", "log", "restore", "rescue", "guard"] {
         insta::assert_snapshot!(format!("help_{name}"), help(&[name, "-h"]));
     }
 }

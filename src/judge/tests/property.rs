@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::judge::facts::{AbsenceProof, Asked, Facts, Landed, OrphanMatch, Placement, Subject};
+use crate::judge::facts::{AbsenceProof, Asked, Facts, Landed, LockedBy, OrphanMatch, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::{Policy, reasons};
 use crate::judge::testing::*;
@@ -122,7 +122,7 @@ fn provable(facts: &Facts, policy: &Policy) -> bool {
         None => policy.idle == 0,
     });
     facts.standing.ownership.is_owned()
-        && facts.standing.lock.as_ref().is_none_or(|l| l.guard)
+        && facts.standing.lock.as_ref().is_none_or(|l| l.by == LockedBy::Guard)
         && facts.standing.holds.is_empty()
         && facts.liveness.answer().is_some_and(Vec::is_empty)
         && facts.modules.iter().all(|m| m.state == SubmoduleState::Clean)

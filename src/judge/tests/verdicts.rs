@@ -1,6 +1,8 @@
 //! Each rule and each verdict.
 
-use crate::judge::facts::{AbsenceProof, Asked, Facts, LockFacts, OrphanMatch, Placement, Question, Subject};
+use crate::judge::facts::{
+    AbsenceProof, Asked, Facts, LockFacts, LockedBy, OrphanMatch, Placement, Question, Subject,
+};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::{self, Policy, span};
 use crate::judge::testing::*;
@@ -213,7 +215,7 @@ fn what_was_not_asked_is_not_known() {
 #[test]
 fn the_lock_of_our_own_guard_does_not_hold() {
     let mut facts = reclaimable();
-    facts.standing.lock = Some(LockFacts { reason: "guard".into(), since: ago(DAY), guard: true });
+    facts.standing.lock = Some(LockFacts { reason: "guard".into(), since: ago(DAY), by: LockedBy::Guard });
     assert_verdict(&facts, VerdictKind::Reclaim, None, &[]);
 }
 

@@ -13,6 +13,7 @@ use gix::object::tree::EntryKind;
 
 use crate::beneath::{Dir, Kind, Refused};
 use crate::git::open::{Unreadable, chain};
+use crate::git::tree;
 use crate::stop::Stop;
 use crate::survey::walk::fingerprint::child_path;
 use crate::survey::walk::handle::{open_deep, read_file};
@@ -66,6 +67,24 @@ impl<'a> Likeness<'a> {
     /// as alike.
     pub(in crate::survey) fn is_like(&mut self, tree: ObjectId) -> Result<bool, Unreadable> {
         self.directory_is_like(BStr::new(""), tree, 0)
+    }
+
+    /// How many of `files` are not there, or differ.
+    pub(in crate::survey) fn differing(&mut self, files: &[tree::File]) -> Result<u64, Unreadable> {
+        let mut differing = 0;
+        for file in files.iter().filter(|file| file.kind != EntryKind::Commit) {
+            if self.stop.is_set() {
+                return Err(Unreadable::new("the run was asked to stop"));
+            }
+            let (dir, name) = file.place();
+            // A directory is looked at after the one that it is in.
+            self.known(BStr::new(""))?;
+            for end in dir.find_iter("/").chain((!dir.is_empty()).then_some(dir.len())) {
+                self.known(dir[..end].as_bstr())?;
+            }
+            differing += u64::from(!self.file_is_like(dir, name, file.kind, file.id)?);
+        }
+        Ok(differing)
     }
 
     fn directory_is_like(&mut self, path: &BStr, id: ObjectId, depth: usize) -> Result<bool, Unreadable> {

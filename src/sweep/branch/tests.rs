@@ -273,7 +273,7 @@ fn it_converges_from_every_call() {
             let value = refs::read(&clone.common(), NAME.into()).unwrap();
             assert!(value.is_none() || value == expected, "{fault:?} at {at} ({})", calls[at - 1]);
             assert!(after == before || after == done, "{fault:?} at {at} ({})", calls[at - 1]);
-            crate::sweep::ref_lock::remove_stale_packed_lock(&clone.common()).unwrap();
+            crate::sweep::ref_lock::remove_stale(&clone.common(), "packed-refs").unwrap();
             assert!(deleted(&delete_x(&clone)), "{fault:?} at {at} ({})", calls[at - 1]);
             assert_eq!(names(), done);
             for left in [".git/refs/heads/wt/x.lock", ".git/packed-refs.lock", ".git/logs/refs/heads/wt/x"] {
