@@ -29,3 +29,7 @@ mv -f "$directory/.treesweep.new" "$directory/treesweep"
 # Git finds `git treesweep` by this name.
 ln -sf treesweep "$directory/git-treesweep"
 echo "$version installed in $directory"
+case :$PATH: in
+    *":$directory:"*) ;;
+    *) echo "treesweep feature: $directory is not on the PATH of this shell" >&2 ;;
+esac
