@@ -171,6 +171,22 @@ fn a_wrong_configuration_names_its_line() {
 }
 
 #[test]
+fn a_program_can_watch_it() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    owned(&clone, "done");
+    let run = run(&env, &["prune", "--yes", "--json-lines"]).assert().success();
+    let stdout = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    let lines: Vec<serde_json::Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().expect("an event")).collect();
+    let (last, before) = events.split_last().expect("a last line");
+    assert_eq!(*last, "result");
+    assert!(before.contains(&"looking") && before.contains(&"removing"), "{events:?}");
+    assert_eq!(lines[events.len() - 1]["document"]["outcomes"][0]["result"], "removed");
+}
+
+#[test]
 fn a_history_that_takes_too_long_keeps_its_worktrees() {
     let env = TestEnv::new();
     let clone = HostClone::new(&env, "app");

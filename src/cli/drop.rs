@@ -19,7 +19,7 @@ use crate::plan::{Plan, ResultKind};
 use crate::planning;
 use crate::reclaim::{Order, reclaim};
 use crate::report::count;
-use crate::report::progress::{Bars, Event, Progress};
+use crate::report::progress::Event;
 use crate::report::prompt::name_is_typed;
 use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
@@ -76,8 +76,8 @@ fn by_picker(
     state: &StateDir,
     output: &mut Output,
 ) -> Result<Exit, SessionError> {
-    let progress = Bars::new();
-    let mut seen = session.look(Some(state), false, &progress)?;
+    let progress = output.progress();
+    let mut seen = session.look(Some(state), false, &*progress)?;
     progress.tell(Event::Pause);
     let orders = picked(&seen, output);
     let plan = seen.plan.clone().without_explanations();
@@ -96,9 +96,9 @@ fn act(
     plan: Plan,
     output: &Output,
 ) -> Exit {
-    let progress = Bars::new();
+    let progress = output.progress();
     progress.tell(Event::Removing { bytes: 0 });
-    let done = reclaim(session, terrain, state, orders, &progress);
+    let done = reclaim(session, terrain, state, orders, &*progress);
     progress.tell(Event::Pause);
     // A person who named a thing and still has it has to hear of it, in a script too.
     let left = done.outcomes.iter().map(outcomes::row).any(|o| o.result == ResultKind::Skipped);

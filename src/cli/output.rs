@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::cli::exit::Exit;
 use crate::config::Color;
+use crate::report::lines::{Last, Lines};
+use crate::report::progress::{Bars, Progress};
 use crate::report::prompt::{Ask, Terminal};
 use crate::report::{Style, json};
 
@@ -14,6 +16,8 @@ use crate::report::{Style, json};
 pub struct Output {
     color: ColorChoice,
     terminal: Option<Terminal>,
+    /// `--json-lines`: progress and the document, a line each.
+    lines: bool,
 }
 
 impl Output {
@@ -23,7 +27,17 @@ impl Output {
             Color::Always => ColorChoice::Always,
             Color::Never => ColorChoice::Never,
         };
-        Self { color, terminal: Terminal::open() }
+        Self { color, terminal: Terminal::open(), lines: false }
+    }
+
+    /// With progress and the document as lines of JSON.
+    pub fn with_lines(self, lines: bool) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// Whoever wants to know what the run is at: a person at the terminal, or a program.
+    pub fn progress(&self) -> Box<dyn Progress> {
+        if self.lines { Box::new(Lines::stdout()) } else { Box::new(Bars::new()) }
     }
 
     /// What standard output can show.
@@ -71,6 +85,10 @@ impl Output {
     }
 
     pub fn json(&self, document: &impl Serialize) -> Exit {
-        Exit::of_output(&json::write(document, &mut io::stdout().lock()))
+        let out = &mut io::stdout().lock();
+        Exit::of_output(&match self.lines {
+            true => json::write_line(&Last { document }, out),
+            false => json::write(document, out),
+        })
     }
 }

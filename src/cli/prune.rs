@@ -14,7 +14,7 @@ use crate::plan::{Class, Plan, Row, VerdictKind};
 use crate::planning::is_of;
 use crate::reclaim::{Expected, Order, Reclaimed, reclaim};
 use crate::report::plan as plan_report;
-use crate::report::progress::{Bars, Event, Progress};
+use crate::report::progress::Event;
 use crate::report::prompt::choose;
 use crate::session::{Seen, Session, SessionError};
 use crate::state_dir::StateDir;
@@ -37,9 +37,9 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
         return Ok(output.complain(&format!("nothing can be swept safely here: {why}"), Exit::Unsupported));
     }
     let session = Session::begin(invocation, &prune.orphans)?;
-    let progress = Bars::new();
+    let progress = output.progress();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false, &progress)?;
+    let mut seen = session.look(Some(&state), false, &*progress)?;
     progress.tell(Event::Pause);
     let plan = seen.plan.clone().without_explanations();
     let view = view(invocation, output);
@@ -65,7 +65,7 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
         true => Reclaimed::default(),
         false => {
             progress.tell(Event::Removing { bytes: plan.totals.bytes });
-            let done = reclaim(&session, &mut seen.terrain, &state, orders, &progress);
+            let done = reclaim(&session, &mut seen.terrain, &state, orders, &*progress);
             progress.tell(Event::Pause);
             done
         }

@@ -11,7 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::{drop, guard, log, prune, rescue, restore, setup};
 use crate::config::{Color, home};
 use crate::plan::Plan;
-use crate::report::progress::{Bars, Event, Progress};
+use crate::report::progress::Event;
 use crate::report::{View, explain, plan as plan_report};
 use crate::session::{Session, SessionError};
 use crate::state_dir::StateDir;
@@ -36,7 +36,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn dispatch(invocation: &Invocation) -> Exit {
     let color = invocation.flags.color.as_ref().map_or(Color::Auto, |c| c.value);
-    let mut output = Output::new(color);
+    let mut output = Output::new(color).with_lines(invocation.json_lines);
     let done = match &invocation.request {
         Request::Plan { explain } => plan(invocation, explain.as_ref().map(|e| e.as_ref()), &output),
         Request::Setup(request) => setup::run(invocation, request, &mut output),
@@ -59,9 +59,9 @@ fn exit_of(error: &SessionError) -> Exit {
 
 fn plan(invocation: &Invocation, named: Option<&BStr>, output: &Output) -> Result<Exit, SessionError> {
     let session = Session::begin(invocation, &[])?;
-    let progress = Bars::new();
+    let progress = output.progress();
     let state = StateDir::open_existing(&StateDir::default_path()?)?;
-    let seen = session.look(state.as_ref(), named.is_some(), &progress)?;
+    let seen = session.look(state.as_ref(), named.is_some(), &*progress)?;
     progress.tell(Event::Pause);
     let view = view(invocation, output);
     let shown = match (named, invocation.json) {

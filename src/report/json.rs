@@ -11,8 +11,19 @@ pub fn write(document: &impl Serialize, out: &mut impl Write) -> io::Result<()> 
     out.flush()
 }
 
+/// The same on one line.
+pub fn write_line(document: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    let text = serde_json::to_string(document).map_err(io::Error::other)?;
+    out.write_all(safe(&text).as_bytes())?;
+    out.flush()
+}
+
 fn render(document: &impl Serialize) -> io::Result<String> {
-    let text = serde_json::to_string_pretty(document).map_err(io::Error::other)?;
+    Ok(safe(&serde_json::to_string_pretty(document).map_err(io::Error::other)?))
+}
+
+/// `text` with what a terminal would obey as escapes, and a line break at its end.
+fn safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         // Only inside of strings does JSON have such characters, so an escape is right wherever one is.
@@ -26,7 +37,7 @@ fn render(document: &impl Serialize) -> io::Result<String> {
         }
     }
     safe.push('\n');
-    Ok(safe)
+    safe
 }
 
 #[cfg(test)]
@@ -34,7 +45,7 @@ mod recovery;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
-mod validator;
+pub(super) mod validator;
 
 #[cfg(test)]
 mod tests {

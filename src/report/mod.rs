@@ -20,6 +20,7 @@ pub mod explain;
 pub mod guard;
 mod hints;
 pub mod json;
+pub mod lines;
 pub mod log;
 pub mod outcome;
 pub mod plan;

@@ -241,7 +241,9 @@ pub fn static_binary() -> Option<PathBuf> {
     let binary = std::env::var_os("TREESWEEP_TEST_STATIC").map(PathBuf::from);
     assert!(binary.is_some() || std::env::var("CI").is_err(), "TREESWEEP_TEST_STATIC is not set");
     if binary.is_none() {
-        eprintln!("SKIPPED: needs TREESWEEP_TEST_STATIC, a static executable (scripts/build-static makes it)");
+        eprintln!(
+            "SKIPPED: needs TREESWEEP_TEST_STATIC, a static executable (scripts/build-static makes it)"
+        );
     }
     binary
 }

@@ -46,6 +46,9 @@ pub struct Globals {
     /// Print one JSON document
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
+    /// Print progress as JSON, an object a line, and the document as the last one
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
+    json_lines: bool,
     /// Print only what was done, and failures
     #[arg(short, long, help_heading = OUTPUT)]
     quiet: bool,
@@ -74,6 +77,7 @@ impl Globals {
             protect: [self.protect, later.protect].concat(),
             jobs: later.jobs.or(self.jobs),
             json: later.json || self.json,
+            json_lines: later.json_lines || self.json_lines,
             quiet: later.quiet || self.quiet,
             color: later.color.or(self.color),
             directory: later.directory.or(self.directory),
@@ -81,7 +85,11 @@ impl Globals {
     }
 
     pub(super) fn json(&self) -> bool {
-        self.json
+        self.json || self.json_lines
+    }
+
+    pub(super) fn json_lines(&self) -> bool {
+        self.json_lines
     }
 
     pub(super) fn quiet(&self) -> bool {

@@ -22,6 +22,8 @@ pub struct Invocation {
     /// The layer of the command line: roots, too.
     pub flags: Layer,
     pub json: bool,
+    /// The document is the last of many lines.
+    pub json_lines: bool,
     pub quiet: bool,
     /// The directory that relative paths start from, and that a run without roots looks around: absolute.
     pub cwd: PathBuf,
@@ -131,6 +133,7 @@ impl Cli {
             request: asked.request(&cwd)?,
             flags,
             json: parts.globals.json(),
+            json_lines: parts.globals.json_lines(),
             quiet: parts.globals.quiet(),
             cwd,
             again: CommandLine { flags: parts.globals.again(), roots: parts.roots },
