@@ -310,6 +310,26 @@ fn a_branch_that_moves_or_is_used_again_stays() {
 }
 
 #[test]
+fn a_branch_that_was_worked_on_and_put_back_stays() {
+    let windows: [Window; 3] = [at_the_first_deletion, at_the_registration, at_the_branch];
+    for window in windows {
+        let env = TestEnv::in_memory();
+        let scene = Scene::new(&env);
+        let was = scene.tip("wt/done");
+        let mut late = None;
+        let ended = scene.at(window, |_| {
+            late = Some(scene.commit_on_branch());
+            scene.clone.git(&["update-ref", "refs/heads/wt/done", &was]);
+        });
+        let late = late.unwrap();
+        let outcome = ended.says("removed", &format!("its reflog names {late}"));
+        assert_eq!(outcome["branch"], "kept", "{outcome:#}");
+        assert_eq!(scene.clone.git(&["rev-parse", "wt/done@{1}"]), late);
+        scene.settles();
+    }
+}
+
+#[test]
 fn a_path_that_is_made_anew_ends_the_removal() {
     let env = TestEnv::in_memory();
     let scene = Scene::new(&env);

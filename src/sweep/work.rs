@@ -264,11 +264,19 @@ impl<'a> Work<'a> {
         let Some(expected) = expected.id() else {
             return Ok(BranchOutcome::kept(name.0.clone(), "the journal names no commit"));
         };
+        let anchors: Option<Vec<_>> = journal.record.anchors.iter().map(|hex| hex.id()).collect();
+        let Some(anchors) = anchors else {
+            return Ok(BranchOutcome::kept(
+                name.0.clone(),
+                "the journal names an anchor by what is no object id",
+            ));
+        };
         let claim = Claim {
             name: name.0.as_bstr(),
             expected,
             trunk: trunk.0.as_bstr(),
             owned: journal.record.authority == AnsweredBy::Owned,
+            anchors: &anchors,
             record: journal.id(),
         };
         match branch::delete(self.clone.common(), &claim, self.sweeper.stop) {
