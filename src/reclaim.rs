@@ -23,7 +23,7 @@ use crate::report::progress::{Event, Progress};
 use crate::session::{Session, now};
 use crate::state_dir::StateDir;
 use crate::survey::examine::{ClonePlace, Examined, Inquiry};
-use crate::survey::holds::{elsewhere, holds};
+use crate::survey::holds::{elsewhere, holds, inside};
 use crate::survey::run::{Candidate, clone_places, depth, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::survey::walk::fingerprint_of;
@@ -220,11 +220,11 @@ impl<'a> Conductor<'a> {
             fingerprint_of(dir, &self.session.stop).map_err(|e| Unreadable(format!("{}: {e}", dir.path())))
         };
         let mut done = Reclaimed::default();
-        let unmounted = |path: &LocalPath| {
+        let unheld = |path: &LocalPath| {
             let world = self.gather(outside)?;
-            elsewhere(path, &world).into_iter().next().map_or(Ok(()), Err)
+            elsewhere(path, &world).into_iter().chain(inside(path, &world)).next().map_or(Ok(()), Err)
         };
-        let resume = Hooks { fingerprint: &fingerprint, world_still_allows: &unmounted };
+        let resume = Hooks { fingerprint: &fingerprint, world_still_allows: &unheld };
         match sweeper.resume(&mut clone, &resume) {
             Ok(outcomes) => done.outcomes.extend(outcomes),
             Err(error) => return Err((error.to_string(), false)),
