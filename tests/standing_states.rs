@@ -8,6 +8,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::api::{Api, container};
 use common::env::{EAGER, TestEnv, utf8};
 use common::git::HostClone;
 use common::plan::Document;
@@ -75,7 +76,7 @@ fn where_a_container_writes_a_marker_needs_the_record_of_it() {
     fs::write(clone.entry("x").join("treesweep/ready"), &marker).expect("marker");
     assert_offered(&plan(&env), "x");
     // Also where the foreign registration is one that can't be read, or leads nowhere.
-    for gitdir in ["/elsewhere/y/.git\n", "C:\\src\\y\\.git\n"] {
+    for gitdir in ["/elsewhere/y/.git\n", "C:\\src\\y\\.git\n", ""] {
         fs::write(clone.entry("y").join("gitdir"), gitdir).expect("gitdir");
         assert_offered(&plan(&env), "x");
     }
@@ -169,6 +170,27 @@ fn what_the_configuration_points_into_stays() {
         plan(&env).assert_verdict("x", "reclaim");
         clone.git(&["config", "--unset", key]);
     }
+}
+
+/// A container that has the clone mounted writes markers without having registered anything.
+#[test]
+fn where_a_container_is_known_a_marker_needs_the_record_of_it() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    worktree(&clone, "x");
+    let state = env.root().join("state/treesweep");
+    let with = |source: &Path| {
+        let api = Api::listing(&env, serde_json::json!([container("dev", "exited", &[(source, "/w")])]));
+        let mut plan = env.treesweep(&["plan", "--json", "--engine", api.socket()]);
+        let seen = Document::of(plan.args(EAGER).arg(env.src()));
+        fs::remove_file(api.socket()).expect("socket");
+        seen
+    };
+    with(&clone.path).assert_verdict("x", "reclaim");
+    fs::rename(&state, env.root().join("aside")).expect("rename");
+    assert_offered(&with(&clone.path), "x");
+    assert_offered(&with(&env.src()), "x");
+    with(Path::new("/opt")).assert_verdict("x", "reclaim");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::survey::ground::Ground;
 use crate::sweep::marker::{self, MarkerState};
 use crate::sweep::trash;
 use crate::vantage::paths::{LocalPath, RecordedPath, escape};
-use crate::vantage::translate::Place;
+use crate::vantage::translate::{Place, TranslationKind, Translator};
 
 /// The reason that `guard --lock` gives: it keeps stock git away and does not hold for us.
 pub const GUARD_REASON: &str = "treesweep guard: protected from git worktree prune on the host";
@@ -45,7 +45,10 @@ impl<'a> Standings<'a> {
         let side = &ground.sides[c];
         let state = inquiry.state.and_then(|s| s.existing_clone_state(side.site.common_id).ok().flatten());
         let vantage = inquiry.state.and_then(|s| s.vantage().ok().flatten());
-        let has_foreign = (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
+        // A container that has the clone mounted can write markers, whatever it registered.
+        let mounted = |t: &Translator| matches!(t.kind(), TranslationKind::Mount | TranslationKind::Label);
+        let has_foreign = side.translators.iter().any(mounted)
+            || (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
         let pointed = eyes.map_or_else(Vec::new, |eyes| pointed(ground, c, &eyes.pointed_at));
         Self { ground, c, eyes, inquiry, state, vantage, has_foreign, pointed }
     }
@@ -320,16 +323,16 @@ fn trash_entry(file_name: &BStr) -> Option<BString> {
     trash::parse(file_name)?.entry.map(|e| e.as_bstr().to_owned())
 }
 
-/// A recorded path of another vantage: where a container writes, a marker can be forged.
+/// A recorded path of another vantage: where a container writes, a marker can be forged. One that can't be read may be
+/// any.
 fn is_foreign(ground: &Ground<'_>, c: usize, r: usize) -> bool {
     if let Some(pair) = ground.joins.joined.get(&(c, r)) {
         return !pair.by.kind.is_of_this_vantage();
     }
-    ground.sides[c].registrations[r].recorded.as_ref().is_ok_and(|recorded| {
-        let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
-        let ours = || local.is_some_and(|l| ground.roots.iter().any(|root| l.is_beneath_or_at(root)));
-        recorded.is_windows() || recorded.is_absolute() && !ours()
-    })
+    let Ok(recorded) = &ground.sides[c].registrations[r].recorded else { return true };
+    let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
+    let ours = || local.is_some_and(|l| ground.roots.iter().any(|root| l.is_beneath_or_at(root)));
+    recorded.is_windows() || recorded.is_absolute() && !ours()
 }
 
 fn of_this_vantage(placement: &Placement) -> bool {
