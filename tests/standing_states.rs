@@ -152,6 +152,7 @@ fn what_the_configuration_points_into_stays() {
         ("core.hooksPath", "./.worktrees/../.worktrees/x"),
         // As the container calls it, which a sibling tells.
         ("core.hooksPath", "/workspaces/app/.worktrees/x/hooks"),
+        ("core.worktree", "../.worktrees/x/main"),
         ("include.path", "../.worktrees/x/config"),
         ("include.path", "~/link/.worktrees/x/config"),
         ("includeIf.gitdir:/nowhere/.path", inside.as_str()),
@@ -170,6 +171,40 @@ fn what_the_configuration_points_into_stays() {
         plan(&env).assert_verdict("x", "reclaim");
         clone.git(&["config", "--unset", key]);
     }
+}
+
+/// What a clone borrows from a worktree, or from the repository of its submodule, would go with it.
+#[test]
+fn objects_that_another_clone_borrows_stay() {
+    let env = TestEnv::new();
+    let (clone, library) = (HostClone::new(&env, "app"), HostClone::new(&env, "library"));
+    let other = HostClone::new(&env, "other");
+    let at = worktree(&clone, "x");
+    let allow = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", "--name", "lib", utf8(&library.origin), "lib"];
+    env.git(&at, &[&allow[..], &add].concat());
+    env.git(&at, &["commit", "-qm", "lib"]);
+    clone.land("x");
+    worktree(&clone, "y");
+    plan(&env).assert_verdict("x", "reclaim");
+    let list = other.common_dir().join("objects/info/alternates");
+    let module = clone.entry("x").join("modules/lib/objects");
+    fs::create_dir_all(at.join("target/objects")).expect("an ignored store");
+    let linked = env.src().join("link");
+    std::os::unix::fs::symlink(clone.common_dir(), &linked).expect("link");
+    for store in [
+        utf8(&module).to_owned(),
+        "../../../app/.git/worktrees/x/modules/lib/objects".to_owned(),
+        format!("{}/worktrees/x/modules/lib/objects", utf8(&linked)),
+        format!("{}/target/objects", utf8(&at)),
+    ] {
+        fs::write(&list, format!("{store}\n")).expect("alternates");
+        let seen = plan(&env);
+        seen.assert_kept("x", &["referenced"]);
+        seen.assert_verdict("y", "reclaim");
+    }
+    fs::remove_file(&list).expect("alternates");
+    plan(&env).assert_verdict("x", "reclaim");
 }
 
 /// A container that has the clone mounted writes markers without having registered anything.

@@ -12,6 +12,7 @@ use crate::survey::absence::{Witness, file_system_in};
 use crate::survey::examine::{Inquiry, branch_of};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::ground::Ground;
+use crate::survey::join::entry_path;
 use crate::sweep::marker::{self, MarkerState};
 use crate::sweep::trash;
 use crate::vantage::paths::{LocalPath, RecordedPath, escape};
@@ -109,7 +110,12 @@ impl<'a> Standings<'a> {
             placement,
             ownership: unowned,
             lock: None,
-            holds: protect.into_iter().chain(referenced).chain(self.holding(&checkout.path)).collect(),
+            holds: protect
+                .into_iter()
+                .chain(referenced)
+                .chain(self.lends(&[&checkout.path]))
+                .chain(self.holding(&checkout.path))
+                .collect(),
         };
         let subject = Subject::Orphan { name, path: checkout.path.clone(), seen };
         Facts::new(subject, standing)
@@ -257,6 +263,8 @@ impl<'a> Standings<'a> {
             holds.push(Reason::new(Code::Protected, "it has the trunk checked out"));
         }
         holds.extend(path.and_then(|p| self.referenced(p)));
+        let entry = entry_path(self.ground.sides[self.c].site, registration);
+        holds.extend(self.lends(&path.into_iter().chain(&entry).collect::<Vec<_>>()));
         if let Placement::Joined { path, .. } = placement {
             holds.extend(self.holding(path));
         }
@@ -273,6 +281,13 @@ impl<'a> Standings<'a> {
     fn referenced(&self, path: &LocalPath) -> Option<Reason> {
         let (_, why) = self.pointed.iter().find(|(place, _)| place.is_beneath_or_at(path))?;
         Some(Reason::new(Code::Referenced, why.as_str()))
+    }
+
+    /// Objects in one of `dirs`, which are a worktree's, that another clone has no copy of.
+    fn lends(&self, dirs: &[&LocalPath]) -> Option<Reason> {
+        let lender = self.ground.lends(dirs)?;
+        let why = format!("{} borrows objects from {}", lender.to, lender.store);
+        Some(Reason::new(Code::Referenced, why))
     }
 
     /// A directory in the checkout at `path` that a registration records and that does not name it back: a walk sees
