@@ -17,13 +17,14 @@ use crate::git::open::Unreadable;
 use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
+use crate::judge::tree_facts::Fingerprint;
 use crate::judge::verdict::{self, Mandate};
 use crate::judge::warrant::{Scope, Warrant};
 use crate::report::progress::{Event, Progress};
 use crate::session::{Session, now};
 use crate::state_dir::StateDir;
 use crate::survey::examine::{ClonePlace, Examined, Inquiry};
-use crate::survey::holds::{elsewhere, holds};
+use crate::survey::holds::{elsewhere, holds, inside};
 use crate::survey::run::{Candidate, clone_places, depth, examine_again, known_checkouts};
 use crate::survey::terrain::Terrain;
 use crate::survey::walk::fingerprint_of;
@@ -49,14 +50,34 @@ pub struct Expected {
     checkout: Option<FileId>,
     branch: Option<BString>,
     tip: Option<ObjectId>,
+    /// Every byte of it, where a person agreed to a list of what is lost: more than was listed must not go.
+    listed: Option<Listed>,
     /// The plan saw only that its removal had begun; when it was put back, anything may be there that the judge allows.
     interrupted: bool,
 }
 
+/// The state of directory and entry when what would be lost was listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Listed {
+    tree: Option<Fingerprint>,
+    entry: Option<Fingerprint>,
+}
+
+impl Listed {
+    fn of(facts: &Facts) -> Self {
+        Self { tree: facts.tree.answer().and_then(|tree| tree.fingerprint), entry: facts.entry_fingerprint }
+    }
+}
+
 impl Expected {
+    /// Of what a person agreed to lose, as `facts` describe it.
+    pub fn to_the_byte(facts: &Facts) -> Self {
+        Self { listed: Some(Listed::of(facts)), ..Self::of(facts) }
+    }
+
     /// Of a worktree whose removal an earlier run began.
     pub fn of_interrupted(path: Option<LocalPath>) -> Self {
-        Self { path, entry: None, checkout: None, branch: None, tip: None, interrupted: true }
+        Self { path, entry: None, checkout: None, branch: None, tip: None, listed: None, interrupted: true }
     }
 
     pub fn of(facts: &Facts) -> Self {
@@ -77,12 +98,14 @@ impl Expected {
             checkout,
             branch: head.and_then(|h| h.branch.clone()),
             tip: head.and_then(|h| h.tip),
+            listed: None,
             interrupted: false,
         }
     }
 
-    /// What differs, for a person.
-    fn difference(&self, now: &Self) -> Option<String> {
+    /// What differs now that `facts` are, for a person.
+    fn difference(&self, facts: &Facts) -> Option<String> {
+        let now = &Self::of(facts);
         let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
         match self {
             _ if self.interrupted => None,
@@ -90,6 +113,9 @@ impl Expected {
             _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
             _ if self.branch != now.branch => changed("its branch"),
             _ if self.tip != now.tip => changed("its commit"),
+            _ if self.listed.is_some_and(|listed| listed != Listed::of(facts)) => Some(
+                "something in it changed after what would be lost was listed; name it once more".to_owned(),
+            ),
             _ => None,
         }
     }
@@ -220,11 +246,11 @@ impl<'a> Conductor<'a> {
             fingerprint_of(dir, &self.session.stop).map_err(|e| Unreadable(format!("{}: {e}", dir.path())))
         };
         let mut done = Reclaimed::default();
-        let unmounted = |path: &LocalPath| {
+        let unheld = |path: &LocalPath| {
             let world = self.gather(outside)?;
-            elsewhere(path, &world).into_iter().next().map_or(Ok(()), Err)
+            elsewhere(path, &world).into_iter().chain(inside(path, &world)).next().map_or(Ok(()), Err)
         };
-        let resume = Hooks { fingerprint: &fingerprint, world_still_allows: &unmounted };
+        let resume = Hooks { fingerprint: &fingerprint, world_still_allows: &unheld };
         match sweeper.resume(&mut clone, &resume) {
             Ok(outcomes) => done.outcomes.extend(outcomes),
             Err(error) => return Err((error.to_string(), false)),
@@ -260,7 +286,7 @@ impl<'a> Conductor<'a> {
         c: usize,
         order: &Order,
         outside: &Outside<'env>,
-        fingerprint: &dyn Fn(&Dir) -> Result<crate::judge::tree_facts::Fingerprint, Unreadable>,
+        fingerprint: &dyn Fn(&Dir) -> Result<Fingerprint, Unreadable>,
     ) -> Outcome {
         self.progress.tell(Event::Now(&crate::vantage::paths::escape(&name_of(&order.candidate))));
         if self.session.stop.is_set() {
@@ -333,8 +359,12 @@ impl<'a> Conductor<'a> {
         examined: &Examined,
         policy: &Policy,
     ) -> Result<Warrant, Reason> {
-        if let Some(difference) = order.expected.difference(&Expected::of(&examined.facts)) {
-            let first = examined.judgement.reasons.first().cloned();
+        if let Some(difference) = order.expected.difference(&examined.facts) {
+            let first = match order.expected.listed {
+                None => examined.judgement.reasons.first().cloned(),
+                // What the person overrides is not why it stays.
+                Some(_) => None,
+            };
             return Err(first.unwrap_or_else(|| Reason::new(Code::RecentlyActive, difference)));
         }
         let site = &terrain.field.clones[c];

@@ -294,11 +294,12 @@ fn roots(
         return Err(SessionError::NoRoot);
     }
     for known in &settings.roots.known {
-        // A configured root that is not there (a disk, another machine) can hold nothing that could be confused.
-        if let Ok(path) = resolved(&known.value)
-            && !roots.iter().any(|r| path.is_beneath_or_at(&r.path) && r.depth.is_none())
-        {
-            roots.push(Root { path, scope: Scope::Evidence, depth: None });
+        match resolved(&known.value) {
+            Ok(path) if roots.iter().any(|r| path.is_beneath_or_at(&r.path) && r.depth.is_none()) => {}
+            Ok(path) => roots.push(Root { path, scope: Scope::Evidence, depth: None }),
+            // One that is not there (a disk, another machine) can hold nothing that could be confused.
+            Err(_) if matches!(known.value.try_exists(), Ok(false)) => {}
+            Err(error) => warnings.push(format!("a configured root is not looked into: {error}")),
         }
     }
     Ok(roots)

@@ -87,6 +87,30 @@ fn work_is_kept_until_force_has_named_it() {
     assert!(!path.exists() && clone.has_branch("wip"));
 }
 
+/// Also of what has no registration any more, and of what has no directory.
+#[test]
+fn everything_that_force_takes_is_listed() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let (orphan, stale) = (worktree(&clone, "orphan"), worktree(&clone, "stale"));
+    for n in 0..7 {
+        fs::write(orphan.join(format!("new-{n}")), "new\n").unwrap();
+        fs::write(stale.join(format!("new-{n}")), "new\n").unwrap();
+    }
+    env.git(&stale, &["add", "-A"]);
+    fs::remove_dir_all(&stale).unwrap();
+    fs::remove_dir_all(clone.entry("orphan")).unwrap();
+    let listed = |args: &[&str], what: &str| {
+        let mut forced = drop(&env, args).assert().success();
+        for n in 0..7 {
+            forced = forced.stderr(contains(format!("new-{n} ({what})")));
+        }
+    };
+    listed(&[utf8(&orphan), "--force", "--yes"], "untracked");
+    listed(&["stale", "--force", "--yes"], "staged");
+    assert!(!orphan.exists() && clone.entries().is_empty());
+}
+
 #[test]
 fn nothing_overrides_a_lock_or_a_nested_repository() {
     let env = TestEnv::new();

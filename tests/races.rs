@@ -310,6 +310,60 @@ fn a_branch_that_moves_or_is_used_again_stays() {
 }
 
 #[test]
+fn a_branch_that_was_worked_on_and_put_back_stays() {
+    let windows: [Window; 3] = [at_the_first_deletion, at_the_registration, at_the_branch];
+    for window in windows {
+        let env = TestEnv::in_memory();
+        let scene = Scene::new(&env);
+        let was = scene.tip("wt/done");
+        let mut late = None;
+        let ended = scene.at(window, |_| {
+            late = Some(scene.commit_on_branch());
+            scene.clone.git(&["update-ref", "refs/heads/wt/done", &was]);
+        });
+        let late = late.unwrap();
+        let outcome = ended.says("removed", &format!("its reflog names {late}"));
+        assert_eq!(outcome["branch"], "kept", "{outcome:#}");
+        assert_eq!(scene.clone.git(&["rev-parse", "wt/done@{1}"]), late);
+        scene.settles();
+    }
+}
+
+/// Killed when it had just begun to delete; somebody was in there all the time.
+#[test]
+fn who_is_still_inside_of_what_is_aside_keeps_it() {
+    let env = TestEnv::in_memory();
+    let scene = Scene::new(&env);
+    let mut inside = Command::new("sleep");
+    inside.arg("600");
+    let run =
+        tracer::run(scene.command("none"), Landlock::On, &mut |call| match at_the_first_deletion(call) {
+            true => Act::Kill,
+            false => Act::Go,
+        });
+    assert_eq!(run.code, None);
+    let trash = scene.trash().expect("it is aside");
+    let mut inside = inside.current_dir(trash.join("target")).spawn().expect("sleep");
+    let again = || {
+        Document::of(scene.env.treesweep(&["prune", "--yes", "--json"]).args(EAGER).args([
+            "--engine",
+            "none",
+            utf8(&env.src()),
+        ]))
+    };
+    let seen = again();
+    let outcome = seen.outcome("done").clone();
+    inside.kill().and_then(|()| inside.wait()).expect("it ends");
+    assert_eq!(
+        (&outcome["result"], &outcome["reason"]["code"]),
+        (&"skipped".into(), &"process-inside".into()),
+        "{outcome:#}"
+    );
+    assert!(trash.join("target/c/file").exists() && scene.clone.has_branch("wt/done"));
+    again().assert_removed("done", "deleted");
+}
+
+#[test]
 fn a_path_that_is_made_anew_ends_the_removal() {
     let env = TestEnv::in_memory();
     let scene = Scene::new(&env);

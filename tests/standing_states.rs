@@ -8,6 +8,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::api::{Api, container};
 use common::env::{EAGER, TestEnv, utf8};
 use common::git::HostClone;
 use common::plan::Document;
@@ -75,7 +76,7 @@ fn where_a_container_writes_a_marker_needs_the_record_of_it() {
     fs::write(clone.entry("x").join("treesweep/ready"), &marker).expect("marker");
     assert_offered(&plan(&env), "x");
     // Also where the foreign registration is one that can't be read, or leads nowhere.
-    for gitdir in ["/elsewhere/y/.git\n", "C:\\src\\y\\.git\n"] {
+    for gitdir in ["/elsewhere/y/.git\n", "C:\\src\\y\\.git\n", ""] {
         fs::write(clone.entry("y").join("gitdir"), gitdir).expect("gitdir");
         assert_offered(&plan(&env), "x");
     }
@@ -151,6 +152,7 @@ fn what_the_configuration_points_into_stays() {
         ("core.hooksPath", "./.worktrees/../.worktrees/x"),
         // As the container calls it, which a sibling tells.
         ("core.hooksPath", "/workspaces/app/.worktrees/x/hooks"),
+        ("core.worktree", "../.worktrees/x/main"),
         ("include.path", "../.worktrees/x/config"),
         ("include.path", "~/link/.worktrees/x/config"),
         ("includeIf.gitdir:/nowhere/.path", inside.as_str()),
@@ -169,6 +171,61 @@ fn what_the_configuration_points_into_stays() {
         plan(&env).assert_verdict("x", "reclaim");
         clone.git(&["config", "--unset", key]);
     }
+}
+
+/// What a clone borrows from a worktree, or from the repository of its submodule, would go with it.
+#[test]
+fn objects_that_another_clone_borrows_stay() {
+    let env = TestEnv::new();
+    let (clone, library) = (HostClone::new(&env, "app"), HostClone::new(&env, "library"));
+    let other = HostClone::new(&env, "other");
+    let at = worktree(&clone, "x");
+    let allow = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", "--name", "lib", utf8(&library.origin), "lib"];
+    env.git(&at, &[&allow[..], &add].concat());
+    env.git(&at, &["commit", "-qm", "lib"]);
+    clone.land("x");
+    worktree(&clone, "y");
+    plan(&env).assert_verdict("x", "reclaim");
+    let list = other.common_dir().join("objects/info/alternates");
+    let module = clone.entry("x").join("modules/lib/objects");
+    fs::create_dir_all(at.join("target/objects")).expect("an ignored store");
+    let linked = env.src().join("link");
+    std::os::unix::fs::symlink(clone.common_dir(), &linked).expect("link");
+    for store in [
+        utf8(&module).to_owned(),
+        "../../../app/.git/worktrees/x/modules/lib/objects".to_owned(),
+        format!("{}/worktrees/x/modules/lib/objects", utf8(&linked)),
+        format!("{}/target/objects", utf8(&at)),
+    ] {
+        fs::write(&list, format!("{store}\n")).expect("alternates");
+        let seen = plan(&env);
+        seen.assert_kept("x", &["referenced"]);
+        seen.assert_verdict("y", "reclaim");
+    }
+    fs::remove_file(&list).expect("alternates");
+    plan(&env).assert_verdict("x", "reclaim");
+}
+
+/// A container that has the clone mounted writes markers without having registered anything.
+#[test]
+fn where_a_container_is_known_a_marker_needs_the_record_of_it() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    worktree(&clone, "x");
+    let state = env.root().join("state/treesweep");
+    let with = |source: &Path| {
+        let api = Api::listing(&env, serde_json::json!([container("dev", "exited", &[(source, "/w")])]));
+        let mut plan = env.treesweep(&["plan", "--json", "--engine", api.socket()]);
+        let seen = Document::of(plan.args(EAGER).arg(env.src()));
+        fs::remove_file(api.socket()).expect("socket");
+        seen
+    };
+    with(&clone.path).assert_verdict("x", "reclaim");
+    fs::rename(&state, env.root().join("aside")).expect("rename");
+    assert_offered(&with(&clone.path), "x");
+    assert_offered(&with(&env.src()), "x");
+    with(Path::new("/opt")).assert_verdict("x", "reclaim");
 }
 
 #[test]

@@ -144,8 +144,14 @@ fn an_operation_holds_also_when_everything_looks_clean() {
     clone.ready("mail");
     fs::create_dir(clone.entry("mail").join("rebase-apply")).unwrap();
     fs::write(clone.entry("mail").join("rebase-apply/applying"), "").unwrap();
+    let notes = clone.ready("notes");
+    env.git(&notes, &["notes", "add", "-m", "ours"]);
+    env.git(&notes, &["notes", "--ref", "theirs", "add", "-m", "theirs"]);
+    assert!(!env.try_git(&notes, &["notes", "merge", "-s", "manual", "theirs"]).status.success());
+    assert!(clone.entry("notes").join("NOTES_MERGE_WORKTREE").is_dir());
     let swept = sweep(&env);
     for (name, words) in [
+        ("notes", "notes merge"),
         ("rebase", "rebase"),
         ("bisect", "bisect"),
         ("merge", "merge"),

@@ -95,6 +95,39 @@ fn force_wants_the_name_typed() {
     }
 }
 
+/// What was not listed was not agreed to.
+#[test]
+fn what_is_written_while_a_person_reads_the_list_stays() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "wip");
+    fs::write(path.join("new"), "x").unwrap();
+    let asked = || {
+        let mut session = at_terminal(&env, &["drop", "--force", "wip", "--root", utf8(&env.src())]);
+        session.exp_string("Type `wip`").unwrap();
+        session
+    };
+    let changes: [&dyn Fn(); 3] = [
+        &|| fs::write(path.join("newer"), "y").unwrap(),
+        &|| fs::write(path.join("new"), "xx").unwrap(),
+        &|| drop(env.git(&path, &["add", "new"])),
+    ];
+    for change in changes {
+        let mut session = asked();
+        change();
+        session.send("wip\r").unwrap();
+        session.flush().unwrap();
+        session.exp_string("after what would be lost was listed").unwrap();
+        session.exp_eof().unwrap();
+        assert!(path.join("new").exists());
+    }
+    let mut session = asked();
+    session.send("wip\r").unwrap();
+    session.flush().unwrap();
+    session.exp_eof().unwrap();
+    assert!(!path.exists());
+}
+
 #[test]
 fn leaving_a_question_changes_nothing() {
     let env = TestEnv::new();

@@ -17,7 +17,7 @@ use crate::judge::reason::Reason;
 use crate::judge::verdict::{self, Mandate};
 use crate::plan::{Plan, ResultKind};
 use crate::planning;
-use crate::reclaim::{Order, reclaim};
+use crate::reclaim::{Expected, Order, reclaim};
 use crate::report::count;
 use crate::report::progress::Event;
 use crate::report::prompt::name_is_typed;
@@ -204,6 +204,8 @@ fn agreed(
             output.aside(&format!("{} stays: its name was not typed\n", shown(candidate)));
             return Ok(None);
         }
+        let expected = Expected::to_the_byte(&examined.facts);
+        return Ok(order(examined, mandate).map(|order| Order { expected, ..order }));
     }
     Ok(order(examined, mandate))
 }

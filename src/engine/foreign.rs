@@ -59,12 +59,27 @@ pub fn mounted_from<'a>(
     checkout: &FsPlace,
     own: &MountTable,
 ) -> Vec<ForeignMount<'a>> {
-    let copied = |mount: &Mount| {
-        own.iter()
-            .any(|o| o.device == mount.device && o.root == mount.root && o.mount_point == mount.mount_point)
-    };
-    let shows = |m: &ForeignMount<'_>| m.mount.source_place().is_beneath_or_at(checkout) && !copied(m.mount);
+    let shows =
+        |m: &ForeignMount<'_>| m.mount.source_place().is_beneath_or_at(checkout) && !is_copy(m.mount, own);
     each(namespaces).filter(shows).collect()
+}
+
+/// Mounts of the namespaces of containers that show a directory above the one at `checkout`. A mount that `own` has as
+/// well does not count, nor does a namespace that is no container's.
+pub fn mounted_above<'a>(
+    namespaces: &'a [ForeignNamespace],
+    checkout: &FsPlace,
+    own: &MountTable,
+) -> Vec<ForeignMount<'a>> {
+    let above = |m: &ForeignMount<'_>| {
+        let source = m.mount.source_place();
+        checkout.is_beneath_or_at(&source) && source != *checkout && !is_copy(m.mount, own)
+    };
+    each(namespaces).filter(|m| !m.namespace.containers.is_empty()).filter(above).collect()
+}
+
+fn is_copy(mount: &Mount, own: &MountTable) -> bool {
+    own.iter().any(|o| o.device == mount.device && o.root == mount.root && o.mount_point == mount.mount_point)
 }
 
 fn each(namespaces: &[ForeignNamespace]) -> impl Iterator<Item = ForeignMount<'_>> {
@@ -135,5 +150,20 @@ mod tests {
         assert_eq!(from("/home/u/app/.worktrees/a"), [0; 0]);
         assert_eq!(from("/home/u/app"), [11, 13, 14]);
         assert_eq!(from("/home"), [11, 13, 14], "the copy of our own mount does not count");
+    }
+
+    #[test]
+    fn what_a_container_sees_from_above_is_found() {
+        let (mut all, own) = (namespaces(), table(OWN));
+        let above = |all: &[ForeignNamespace], path| -> Vec<u64> {
+            let place = place(path);
+            mounted_above(all, &place, &own).iter().map(|m| m.mount.id).collect()
+        };
+        assert_eq!(above(&all, "/home/u/app/.worktrees/a"), [0; 0], "they are no containers'");
+        all.iter_mut().for_each(|n| n.containers = vec![ContainerId::new("c")]);
+        assert_eq!(above(&all, "/home/u/app/.worktrees/a"), [11]);
+        assert_eq!(above(&all, "/home/u/app/.worktrees/b/sub/deep"), [11, 13]);
+        assert_eq!(above(&all, "/home/u/app"), [0; 0], "it is the directory itself");
+        assert_eq!(above(&all, "/home/u/other"), [0; 0], "the copy of our own mount does not count");
     }
 }

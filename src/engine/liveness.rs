@@ -182,7 +182,9 @@ pub fn holds(subject: &Subject, world: &World, mode: LiveMode) -> Vec<Hold> {
         let mut held_by: Vec<&ContainerId> = Vec::new();
         for (_, container) in world.containers() {
             if let Some(hold) = question.container(container) {
-                held_by.push(&container.id);
+                if matches!(hold, Hold::LiveContainer { .. }) {
+                    held_by.push(&container.id);
+                }
                 all.push(hold);
             }
         }
@@ -193,7 +195,14 @@ pub fn holds(subject: &Subject, world: &World, mode: LiveMode) -> Vec<Hold> {
 }
 
 fn process_holds(subject: &Subject, world: &World) -> Vec<Hold> {
-    let Checkout::Present { id, .. } = subject.checkout else { return Vec::new() };
+    match subject.checkout {
+        Checkout::Present { id, .. } => inside(id, world),
+        Checkout::Absent { .. } | Checkout::Unknown => Vec::new(),
+    }
+}
+
+/// The processes that are in the directory `id`.
+pub fn inside(id: FileId, world: &World) -> Vec<Hold> {
     let holders = world.processes.inside(id).iter().cloned();
     holders
         .map(|holder| match holder.relation {
@@ -295,15 +304,33 @@ impl Question<'_> {
     fn namespaces(&self, held_by: &[&ContainerId]) -> Vec<Hold> {
         let ours =
             |id: &ContainerId| matches!(&self.world.own_container, OwnContainer::Named(own) if own == id);
-        let mounts = self.world.mounted_from(self.spot.path());
-        let new = mounts
-            .into_iter()
-            .filter(|m| !m.namespace.containers.iter().any(|id| ours(id) || held_by.contains(&id)));
+        let is_new =
+            |m: &ForeignMount<'_>| !m.namespace.containers.iter().any(|id| ours(id) || held_by.contains(&id));
+        let new = self.world.mounted_from(self.spot.path()).into_iter().filter(is_new);
         let hold = |m: ForeignMount<'_>| Hold::LiveContainer {
             container: format!("process {} ({})", m.namespace.pid, m.namespace.command),
             why: Live::Mounts(format!("it at {m}")),
         };
-        new.map(hold).collect()
+        new.map(hold).chain(self.unlisted(is_new)).collect()
+    }
+
+    /// Containers of which no engine said that they see something above the checkout (it may not be asked, or is not known):
+    /// as with those that one tells of, all of their processes have to be looked into.
+    fn unlisted(&self, passes: impl Fn(&ForeignMount<'_>) -> bool) -> Vec<Hold> {
+        let mut said: Vec<(u32, Hold)> = Vec::new();
+        for seen in self.world.mounted_above(self.spot.path()).into_iter().filter(passes) {
+            let Some(denied) = self.world.processes.denied_in(seen.namespace) else { continue };
+            if said.iter().any(|(pid, _)| *pid == denied.pid) {
+                continue;
+            }
+            let why = NotLookedInto::Denied { pid: denied.pid, command: denied.command.clone() };
+            let hold = Hold::LiveContainer {
+                container: format!("process {} ({})", denied.pid, denied.command),
+                why: Live::NotLookedInto { mounts: seen.to_string(), why },
+            };
+            said.push((denied.pid, hold));
+        }
+        said.into_iter().map(|(_, hold)| hold).collect()
     }
 }
 

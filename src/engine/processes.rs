@@ -191,6 +191,14 @@ impl ProcessTable {
         self.processes.iter().filter(|process| process.access == Access::Denied)
     }
 
+    /// A process of the containers of `namespace`, or in it, that the scan may not look into.
+    pub fn denied_in(&self, namespace: &ForeignNamespace) -> Option<&Process> {
+        let of_container =
+            |p: &Process| p.containers.iter().flatten().any(|id| namespace.containers.contains(id));
+        let in_it = |p: &Process| p.mount_namespace.is_some() && p.mount_namespace == namespace.id;
+        self.unreadable().find(|p| of_container(p) || in_it(p))
+    }
+
     /// All mounts that the process `pid` sees, if it does not see ours.
     pub fn foreign_mounts_of(&self, pid: u32) -> impl Iterator<Item = &Mount> {
         let namespace = self.by_pid(pid).and_then(|process| process.mount_namespace);

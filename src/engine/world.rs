@@ -163,6 +163,15 @@ impl World {
         })
     }
 
+    /// Mounts that containers' namespaces have of something above `checkout`, whether or not an engine knows of them.
+    /// `checkout` has no symlink among its components.
+    pub fn mounted_above(&self, checkout: &LocalPath) -> Vec<ForeignMount<'_>> {
+        let place = self.mounts.fs_place(checkout);
+        place.map_or_else(Vec::new, |place| {
+            foreign::mounted_above(self.processes.foreign(), &place, &self.mounts)
+        })
+    }
+
     /// What a person should know about how complete this is.
     pub fn warnings(&self) -> Vec<Warning> {
         let engines = self.engines.iter().filter_map(|engine| {

@@ -28,6 +28,9 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("BISECT_START", "bisect"),
     // Work that was put aside for a merge and has not come back.
     ("MERGE_AUTOSTASH", "autostash"),
+    // The conflicts of `git notes merge` are resolved in files that lie in the entry itself.
+    ("NOTES_MERGE_WORKTREE", "notes merge"),
+    ("NOTES_MERGE_PARTIAL", "notes merge"),
     ("sequencer", "sequencer"),
     ("index.lock", "index.lock (a git process at work, or the remains of one)"),
     ("HEAD.lock", "HEAD.lock (a git process at work, or the remains of one)"),
@@ -72,7 +75,11 @@ pub fn head_facts(
     Ok(facts)
 }
 
-fn operations(entry: &Dir) -> Result<Vec<Operation>, Unreadable> {
+/// The operations that are under way in the git directory `entry`.
+///
+/// # Errors
+/// Whether one is can't be looked at.
+pub fn operations(entry: &Dir) -> Result<Vec<Operation>, Unreadable> {
     let mut found: Vec<Operation> = Vec::new();
     for (path, kind) in OPERATIONS {
         match entry.meta(path) {

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 
 use crate::beneath::{Dir, Kind, Refused};
 use crate::git::open::{Unreadable, chain};
-use crate::vantage::paths::{FileId, LocalPath, escape};
+use crate::vantage::paths::{FileId, LocalPath, RecordedPath, escape};
 
 /// More stores than this are not followed; git itself stops at a depth of five.
 const MOST_STORES: usize = 64;
@@ -72,6 +72,21 @@ fn open_alternate(base: &LocalPath, path: &Path, from: &str) -> Result<Dir, Unre
     let real = real.map_err(|e| Unreadable(format!("{from}: '{}': {e}", shown())))?;
     let real = LocalPath::new(real).ok_or_else(|| Unreadable(format!("{from}: '{}'", shown())))?;
     Dir::open(&real).map_err(|refused| Unreadable(format!("{from}: {real}: {refused}")))
+}
+
+/// Where the object store of the clone `common` looks for objects besides its own, as it is written: an absolute path, or
+/// one from `objects`. What those stores borrow themselves is theirs to say.
+///
+/// # Errors
+/// There is no store, or its list can't be read.
+pub fn borrowed(common: &Dir) -> Result<Vec<RecordedPath>, Unreadable> {
+    let store = common.dir("objects").map_err(|e| Unreadable(format!("{}/objects: {e}", common.path())))?;
+    let base = RecordedPath::new(store.path().as_bstr());
+    let paths = alternates_of(&store)?;
+    Ok(paths
+        .iter()
+        .filter_map(|p| RecordedPath::new(p.as_os_str().as_bytes()).resolved_from(&base))
+        .collect())
 }
 
 /// The directories that objects are looked for in: the fan-out of loose ones, packs, and lists.

@@ -48,13 +48,17 @@ pub fn read(dir: &Dir, path: impl AsRef<std::path::Path>) -> Result<Vec<Line>, U
 ///
 /// # Errors
 /// A directory or a file of it can't be read.
-pub fn all_below(dir: &Dir, path: &str) -> Result<Vec<Line>, Unreadable> {
+pub fn all_below(dir: &Dir, path: impl AsRef<std::path::Path>) -> Result<Vec<Line>, Unreadable> {
     const DEEPEST: usize = 64;
+    let path = path.as_ref();
     let mut lines = Vec::new();
     let mut pending = match dir.dir(path) {
         Ok(dir) => vec![(dir, 0)],
         Err(Refused::Absent) => Vec::new(),
-        Err(refused) => return Err(Unreadable(format!("{}/{path}: {refused}", dir.path()))),
+        Err(refused) => {
+            let shown = escape(path.as_os_str().as_bytes());
+            return Err(Unreadable(format!("{}/{shown}: {refused}", dir.path())));
+        }
     };
     while let Some((dir, depth)) = pending.pop() {
         for (name, kind) in listed(&dir)? {

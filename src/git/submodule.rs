@@ -1,7 +1,7 @@
 //! Submodules of a worktree: their repositories lie in its administrative entry and go with it, so each must hold
 //! nothing that its remote lacks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,8 +11,11 @@ use gix::ObjectId;
 use gix::head::Kind as Head;
 
 use crate::beneath::{Dir, Kind, Refused};
+use crate::git::head::operations;
 use crate::git::index::{Depth, Index, index_facts};
+use crate::git::kinds::listed;
 use crate::git::open::{Unreadable, chain, open_clone};
+use crate::git::reflog;
 use crate::judge::tree_facts::{IndexFacts, SubmoduleFacts, SubmoduleState};
 use crate::stop::Stop;
 use crate::vantage::paths::{RecordedPath, escape};
@@ -22,17 +25,6 @@ const DEEPEST: usize = 128;
 
 /// A loose reference holds an id or the name of another one.
 const REFERENCE_LIMIT: u64 = 64 << 10;
-
-/// Files and directories in a git directory that say that an operation is under way (git's `wt_status_get_state`).
-const OPERATIONS: &[&str] = &[
-    "MERGE_HEAD",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "BISECT_LOG",
-    "rebase-merge",
-    "rebase-apply",
-    "index.lock",
-];
 
 /// A submodule's repository, opened.
 pub struct Submodule {
@@ -134,12 +126,8 @@ impl Submodule {
     }
 
     fn changed(&self, wanted: Option<ObjectId>) -> Result<Option<String>, Unreadable> {
-        for name in OPERATIONS {
-            match self.git_dir.meta(name) {
-                Err(Refused::Absent) => {}
-                Ok(_) => return Ok(Some(format!("an operation is under way ({name})"))),
-                Err(e) => return Err(Unreadable::new(format_args!("{}/{name}: {e}", self.git_dir.path()))),
-            }
+        if let Some(operation) = operations(&self.git_dir)?.first() {
+            return Ok(Some(format!("an operation is under way ({})", operation.kind)));
         }
         if let Some(wanted) = wanted.filter(|wanted| self.head != Some(*wanted)) {
             let head = self.head.map_or("no commit".to_owned(), |id| id.to_hex_with_len(10).to_string());
@@ -155,7 +143,7 @@ impl Submodule {
     }
 
     /// The first name whose commits no remote-tracking ref reaches. All refs count, `refs/stash` and per-worktree ones
-    /// too, and HEAD.
+    /// too, HEAD, and what only a reflog names: `git submodule update` leaves commits on a detached HEAD to that alone.
     fn unpushed(&self, stop: &Stop) -> Result<Option<String>, Unreadable> {
         if let Some(name) = self.worktree_of_its_own()? {
             return Ok(Some(format!("it has a worktree of its own, {name}")));
@@ -178,7 +166,39 @@ impl Submodule {
                 (false, Err(e)) => return Err(wrong(&e)),
             }
         }
+        wanted.extend(self.logged()?.into_iter().map(|id| (id, "its reflog".to_owned())));
         self.first_not_reached(wanted, pushed, stop)
+    }
+
+    /// The commits that its reflogs name and that are there. Those of remote-tracking refs name what others made.
+    fn logged(&self) -> Result<BTreeSet<ObjectId>, Unreadable> {
+        let wrong = |what: &dyn std::fmt::Display| {
+            Unreadable::new(format_args!("{}/logs: {what}", self.git_dir.path()))
+        };
+        let mut lines = reflog::read(&self.git_dir, "logs/HEAD")?;
+        match self.git_dir.dir("logs/refs") {
+            Ok(refs) => {
+                for (name, kind) in listed(&refs)?.into_iter().filter(|(name, _)| name != b"remotes") {
+                    let name = Path::new(OsStr::from_bytes(&name));
+                    lines.extend(match kind {
+                        Kind::Directory => reflog::all_below(&refs, name)?,
+                        _ => reflog::read(&refs, name)?,
+                    });
+                }
+            }
+            Err(Refused::Absent) => {}
+            Err(refused) => return Err(wrong(&refused)),
+        }
+        let ids = lines.iter().flat_map(|line| [line.old, line.new]);
+        let mut found = BTreeSet::new();
+        for id in ids.filter(|id| !id.is_null() && id.kind() == self.repo.object_hash()) {
+            let header = self.repo.try_find_header(id).map_err(|e| wrong(&chain(&e)))?;
+            // What git has dropped already can't be lost.
+            if header.is_some_and(|header| header.kind() == gix::objs::Kind::Commit) {
+                found.insert(id);
+            }
+        }
+        Ok(found)
     }
 
     fn worktree_of_its_own(&self) -> Result<Option<String>, Unreadable> {

@@ -72,7 +72,7 @@ meanings! {
         "Files that git was told not to look at (skip-worktree, assume-unchanged) differ."
         "`git update-index --no-skip-worktree --no-assume-unchanged` them, then look."
     OperationInProgress:
-        "A merge, rebase, cherry-pick, revert, bisect or am is not finished, or the index is locked."
+        "A merge (of notes, too), rebase, cherry-pick, revert, bisect or am is not finished, or the index is locked."
         "Finish or abort it; remove an `index.lock` that no process holds."
     NestedRepository:
         "A repository of its own lies inside, perhaps in an ignored directory."
@@ -81,8 +81,8 @@ meanings! {
         "A worktree inside is kept, so what is around it is kept too."
         "Look at why the one inside is kept."
     SubmoduleUnpushed:
-        "A submodule has changes, or commits that no remote has."
-        "Push them, or discard them."
+        "A submodule has changes, or commits that no remote has, on branches, in stashes or in its reflogs."
+        "Push them, or discard them; `git reflog expire --expire=now --all` in it drops what only reflogs name."
     PreciousIgnored:
         "An ignored file matches `precious`, and the main worktree has no copy of it."
         "Copy it to the main worktree, remove it, or change `precious`."
@@ -129,8 +129,8 @@ meanings! {
         "Files in it can't be deleted by this user, or at all: another owner's, immutable, on a read-only file system."
         "Run the command that the detail names."
     Referenced:
-        "The clone's own configuration points into it."
-        "Change `core.hooksPath` or `include.path` of the clone."
+        "The clone's own configuration points into it, or another clone borrows objects from it."
+        "Change the setting that the detail names; run `git repack -a -d` in who borrows, and remove its `objects/info/alternates`."
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct CloneEyes {
     pub repo: gix::Repository,
     pub refs: SharedRefs,
     pub trunk: Option<Trunk>,
-    /// Paths that the shared configuration points at (`core.hooksPath`, `include.path`), as they are written.
+    /// Paths that the shared configuration points at (`core.hooksPath`, `core.worktree`, `include.path`), as they are written.
     pub pointed_at: Vec<(String, BString)>,
 }
 
@@ -294,13 +294,14 @@ impl SharedConfig {
             if name == "remote" {
                 found.remotes.extend(section.header().subsection_name().map(ToOwned::to_owned));
             }
-            let key = match name.as_str() {
-                "core" => "hooksPath",
-                "include" | "includeif" => "path",
+            let keys: &[&str] = match name.as_str() {
+                "core" => &["hooksPath", "worktree"],
+                "include" | "includeif" => &["path"],
                 _ => continue,
             };
-            for value in section.values(key) {
-                found.pointed_at.push((format!("{name}.{key}"), value));
+            for key in keys {
+                let values = section.values(key).into_iter();
+                found.pointed_at.extend(values.map(|value| (format!("{name}.{key}"), value)));
             }
         }
         Ok(found)

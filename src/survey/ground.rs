@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::beneath;
+use crate::git::kinds::borrowed;
 use crate::survey::absence::Listings;
 use crate::survey::discover::Sighting;
 use crate::survey::join::{JoinSide, Joins};
@@ -33,11 +34,20 @@ pub struct Ground<'a> {
     inferred: OnceCell<Vec<Vec<Translator>>>,
     /// Where registrations that are not joined may have a directory, in the order of the paths.
     unjoined: OnceCell<Vec<(LocalPath, usize, usize)>>,
+    /// Where clones borrow objects.
+    lenders: OnceCell<Vec<Lender>>,
     pub(super) listings: Listings,
     /// Whether anything of a clone is there below the directory that one translation stands on.
     alive: RefCell<HashMap<(usize, LocalPath), bool>>,
     /// What is at a path, links followed but for the last component.
     objects: RefCell<HashMap<LocalPath, Option<FileId>>>,
+}
+
+/// An object store, and the common directory of a clone that borrows from it (`objects/info/alternates`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lender {
+    pub store: LocalPath,
+    pub to: LocalPath,
 }
 
 impl<'a> Ground<'a> {
@@ -66,6 +76,7 @@ impl<'a> Ground<'a> {
             strays: OnceCell::new(),
             inferred: OnceCell::new(),
             unjoined: OnceCell::new(),
+            lenders: OnceCell::new(),
             listings: Listings::default(),
             alive: RefCell::default(),
             objects: RefCell::default(),
@@ -120,6 +131,29 @@ impl<'a> Ground<'a> {
         let from = all.partition_point(|(place, _, _)| place <= path);
         let path = path.clone();
         all[from..].iter().take_while(move |(place, _, _)| place.is_beneath_or_at(&path))
+    }
+
+    /// A store in one of `dirs`, which go together, from which a clone outside of them borrows objects.
+    pub fn lends(&self, dirs: &[&LocalPath]) -> Option<&Lender> {
+        let all = self.lenders.get_or_init(|| {
+            let mut all = Vec::new();
+            for (c, side) in self.sides.iter().enumerate() {
+                // One whose list can't be read has no objects for us either; its own rows say so.
+                for path in borrowed(&side.site.common).unwrap_or_default() {
+                    let stores = side.translators.iter().chain(self.inferred(c)).map(|t| t.place(&path));
+                    for place in stores {
+                        if let Place::Here(store) = place {
+                            let real = std::fs::canonicalize(store.as_path()).ok().and_then(LocalPath::new);
+                            let store = real.unwrap_or_else(|| self.respelled(store));
+                            all.push(Lender { store, to: side.site.common_path().clone() });
+                        }
+                    }
+                }
+            }
+            all
+        });
+        let within = |path: &LocalPath| dirs.iter().any(|dir| path.is_beneath_or_at(dir));
+        all.iter().find(|lender| within(&lender.store) && !within(&lender.to))
     }
 
     /// Whether anything that `translator` names for clone `c` below `base` is there.

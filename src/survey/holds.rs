@@ -2,6 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 
+use crate::beneath::Refused;
 use crate::config::Live;
 use crate::engine::containers::{Container, MountKind};
 use crate::engine::liveness::{self, Checkout, Hold, LiveMode, RecordedBy};
@@ -21,10 +22,8 @@ pub fn holds(facts: &Facts, site: &CloneSite, inquiry: &Inquiry<'_>) -> Vec<Reas
         Live::Mounted => LiveMode::Mounted,
     };
     let subject = subject(facts, site);
-    let mut reasons: Vec<Reason> = liveness::holds(&subject, inquiry.world, mode)
-        .iter()
-        .map(|h| Reason::new(code(h), h.to_string()))
-        .collect();
+    let mut reasons: Vec<Reason> =
+        liveness::holds(&subject, inquiry.world, mode).iter().map(reason).collect();
     if let Checkout::Present { path, .. } = &subject.checkout {
         reasons.extend(elsewhere(path, inquiry.world));
     }
@@ -42,6 +41,19 @@ pub fn elsewhere(path: &LocalPath, world: &World) -> Vec<Reason> {
         reasons.push(Reason::new(Code::LiveContainer, format!("another mount namespace shows it: {mount}")));
     }
     reasons
+}
+
+/// Who is in the directory at `path`, whatever it was called when they went in.
+pub fn inside(path: &LocalPath, world: &World) -> Vec<Reason> {
+    match crate::beneath::lstat(path) {
+        Ok(meta) => liveness::inside(meta.id, world).iter().map(reason).collect(),
+        Err(Refused::Absent) => Vec::new(),
+        Err(refused) => vec![Reason::new(Code::Unreadable, format!("{path}: {refused}"))],
+    }
+}
+
+fn reason(hold: &Hold) -> Reason {
+    Reason::new(code(hold), hold.to_string())
 }
 
 fn code(hold: &Hold) -> Code {

@@ -8,10 +8,11 @@ use gix::ObjectId;
 
 use crate::beneath::Dir;
 use crate::git::index::{Index, index_facts};
-use crate::git::open::{Unreadable, open_entry};
+use crate::git::open::{Unreadable, open_clone, open_entry};
 use crate::judge::facts::{Facts, Placement, Subject};
 use crate::survey::discover::CloneSite;
 use crate::survey::examine::Inquiry;
+use crate::survey::orphan;
 use crate::survey::walk::{self, Finding, Observer, RuleFiles, Thoroughness};
 
 /// What only this worktree has.
@@ -35,30 +36,7 @@ pub fn lost(facts: &Facts, site: &CloneSite, inquiry: &Inquiry<'_>) -> Result<Lo
         lost.commits = head.stray.clone();
         lost.branch = head.branch.clone().zip(head.tip);
     }
-    let (Placement::Joined { path, .. }, Subject::Registered { name, .. }) =
-        (&facts.standing.placement, &facts.subject)
-    else {
-        return Ok(lost);
-    };
-    let entry =
-        site.common.dir("worktrees").and_then(|w| w.dir(name.as_os_str())).map_err(Unreadable::new)?;
-    let repo = open_entry(&site.common, &entry)?;
-    let head = facts.head.answer().and_then(|h| h.tip);
-    let tree = head.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok()).map(|id| id.detach());
-    let (staged, index) = index_facts(&entry, &repo, tree, inquiry.depth)?;
-    if !staged.staged.is_empty() || !staged.conflicted.is_empty() || !staged.intent_to_add.is_empty() {
-        lost.paths = staged_paths(&repo, tree, &index)?;
-    }
-    let dir = Dir::open(path).map_err(Unreadable::new)?;
     let main = site.main_worktree.as_ref().and_then(|path| Dir::open(path).ok());
-    let checkout = walk::Checkout {
-        dir: &dir,
-        entry: Some(&entry),
-        common: &site.common,
-        repo: &repo,
-        index: Arc::new(index),
-        rules: RuleFiles::AsGit,
-    };
     let options = walk::Options {
         depth: inquiry.depth,
         thoroughness: Thoroughness::Everything,
@@ -68,7 +46,39 @@ pub fn lost(facts: &Facts, site: &CloneSite, inquiry: &Inquiry<'_>) -> Result<Lo
         stop: inquiry.stop,
     };
     let all = Collector::default();
-    let seen = walk::walk_observed(&checkout, &options, &all);
+    let seen = match (&facts.standing.placement, &facts.subject) {
+        (placement, Subject::Registered { name, .. }) => {
+            let entry = site
+                .common
+                .dir("worktrees")
+                .and_then(|w| w.dir(name.as_os_str()))
+                .map_err(Unreadable::new)?;
+            let repo = open_entry(&site.common, &entry)?;
+            let head = facts.head.answer().and_then(|h| h.tip);
+            let tree = head.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok()).map(|id| id.detach());
+            let (staged, index) = index_facts(&entry, &repo, tree, inquiry.depth)?;
+            if !staged.staged.is_empty() || !staged.conflicted.is_empty() || !staged.intent_to_add.is_empty()
+            {
+                lost.paths = staged_paths(&repo, tree, &index)?;
+            }
+            let Placement::Joined { path, .. } = placement else { return Ok(lost) };
+            let dir = Dir::open(path).map_err(Unreadable::new)?;
+            let checkout = walk::Checkout {
+                dir: &dir,
+                entry: Some(&entry),
+                common: &site.common,
+                repo: &repo,
+                index: Arc::new(index),
+                rules: RuleFiles::AsGit,
+            };
+            walk::walk_observed(&checkout, &options, &all)
+        }
+        (_, Subject::Orphan { path, .. }) => {
+            let dir = Dir::open(path).map_err(Unreadable::new)?;
+            orphan::against_newest(&dir, &site.common, &open_clone(&site.common)?, &options, &all)?
+        }
+        (_, Subject::Trash { .. }) => return Ok(lost),
+    };
     if let Some((path, why)) = seen.unreadable.first() {
         return Err(Unreadable(format!("{}: {why}", crate::vantage::paths::escape(path))));
     }

@@ -17,7 +17,7 @@ use crate::git::open::{Unreadable, chain};
 use crate::judge::tree_facts::TreeFacts;
 use crate::stop::Stop;
 use crate::survey::walk::likeness::Likeness;
-use crate::survey::walk::{Checkout, Options, RuleFiles, Thoroughness, walk};
+use crate::survey::walk::{Checkout, Observer, Options, RuleFiles, Thoroughness, walk_observed};
 
 /// So many commits that have all their files there are walked against before the search is given up.
 const MOST_WALKS: usize = 32;
@@ -77,7 +77,7 @@ pub fn match_orphan(
             let why = format!("{MOST_WALKS} commits have all their files here, and it has more");
             return differs(checkout, common, repo, &options, &tips, why);
         }
-        let facts = facts_against(checkout, common, repo, &options, Some(tree))?;
+        let facts = facts_against(checkout, common, repo, &options, Some(tree), &())?;
         if is_equal(&facts) {
             check_objects(repo, tree, options.stop)?;
             let reference = reaching(repo, &tips, commit, options.stop)?;
@@ -86,6 +86,19 @@ pub fn match_orphan(
     }
     let why = format!("none of {} trees that refs reach has exactly these files", seen.len());
     differs(checkout, common, repo, &options, &tips, why)
+}
+
+/// What the orphan `checkout` has that the newest commit of the clone has not: `observer` is told each path.
+pub fn against_newest(
+    checkout: &Dir,
+    common: &Dir,
+    repo: &gix::Repository,
+    options: &Options<'_>,
+    observer: &dyn Observer,
+) -> Result<TreeFacts, Unreadable> {
+    let options = Options { depth: Depth::BeforeRemoval, thoroughness: Thoroughness::Everything, ..*options };
+    let tree = tips(repo)?.first().map(|tip| tree_of(repo, tip.commit)).transpose()?;
+    facts_against(checkout, common, repo, &options, tree, observer)
 }
 
 fn stopped() -> Unreadable {
@@ -101,7 +114,7 @@ fn differs(
     why: String,
 ) -> Result<OrphanMatch, Unreadable> {
     let tree = tips.first().map(|tip| tree_of(repo, tip.commit)).transpose()?;
-    Ok(OrphanMatch::Differs { why, tree: facts_against(checkout, common, repo, options, tree)? })
+    Ok(OrphanMatch::Differs { why, tree: facts_against(checkout, common, repo, options, tree, &())? })
 }
 
 /// The commits of all branches, tags and remote-tracking branches, the newest first.
@@ -149,6 +162,7 @@ fn facts_against(
     repo: &gix::Repository,
     options: &Options<'_>,
     tree: Option<ObjectId>,
+    observer: &dyn Observer,
 ) -> Result<TreeFacts, Unreadable> {
     let index = match tree {
         Some(tree) => Index::of_tree(repo, tree, BStr::new(""))?,
@@ -162,7 +176,7 @@ fn facts_against(
         index: Arc::new(index),
         rules: RuleFiles::OnlyTracked,
     };
-    let facts = walk(&checkout, options);
+    let facts = walk_observed(&checkout, options, observer);
     if facts.interrupted { Err(stopped()) } else { Ok(facts) }
 }
 

@@ -12,10 +12,11 @@ use crate::survey::absence::{Witness, file_system_in};
 use crate::survey::examine::{Inquiry, branch_of};
 use crate::survey::eyes::CloneEyes;
 use crate::survey::ground::Ground;
+use crate::survey::join::entry_path;
 use crate::sweep::marker::{self, MarkerState};
 use crate::sweep::trash;
 use crate::vantage::paths::{LocalPath, RecordedPath, escape};
-use crate::vantage::translate::Place;
+use crate::vantage::translate::{Place, TranslationKind, Translator};
 
 /// The reason that `guard --lock` gives: it keeps stock git away and does not hold for us.
 pub const GUARD_REASON: &str = "treesweep guard: protected from git worktree prune on the host";
@@ -45,7 +46,10 @@ impl<'a> Standings<'a> {
         let side = &ground.sides[c];
         let state = inquiry.state.and_then(|s| s.existing_clone_state(side.site.common_id).ok().flatten());
         let vantage = inquiry.state.and_then(|s| s.vantage().ok().flatten());
-        let has_foreign = (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
+        // A container that has the clone mounted can write markers, whatever it registered.
+        let mounted = |t: &Translator| matches!(t.kind(), TranslationKind::Mount | TranslationKind::Label);
+        let has_foreign = side.translators.iter().any(mounted)
+            || (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
         let pointed = eyes.map_or_else(Vec::new, |eyes| pointed(ground, c, &eyes.pointed_at));
         Self { ground, c, eyes, inquiry, state, vantage, has_foreign, pointed }
     }
@@ -106,7 +110,12 @@ impl<'a> Standings<'a> {
             placement,
             ownership: unowned,
             lock: None,
-            holds: protect.into_iter().chain(referenced).chain(self.holding(&checkout.path)).collect(),
+            holds: protect
+                .into_iter()
+                .chain(referenced)
+                .chain(self.lends(&[&checkout.path]))
+                .chain(self.holding(&checkout.path))
+                .collect(),
         };
         let subject = Subject::Orphan { name, path: checkout.path.clone(), seen };
         Facts::new(subject, standing)
@@ -254,6 +263,8 @@ impl<'a> Standings<'a> {
             holds.push(Reason::new(Code::Protected, "it has the trunk checked out"));
         }
         holds.extend(path.and_then(|p| self.referenced(p)));
+        let entry = entry_path(self.ground.sides[self.c].site, registration);
+        holds.extend(self.lends(&path.into_iter().chain(&entry).collect::<Vec<_>>()));
         if let Placement::Joined { path, .. } = placement {
             holds.extend(self.holding(path));
         }
@@ -270,6 +281,13 @@ impl<'a> Standings<'a> {
     fn referenced(&self, path: &LocalPath) -> Option<Reason> {
         let (_, why) = self.pointed.iter().find(|(place, _)| place.is_beneath_or_at(path))?;
         Some(Reason::new(Code::Referenced, why.as_str()))
+    }
+
+    /// Objects in one of `dirs`, which are a worktree's, that another clone has no copy of.
+    fn lends(&self, dirs: &[&LocalPath]) -> Option<Reason> {
+        let lender = self.ground.lends(dirs)?;
+        let why = format!("{} borrows objects from {}", lender.to, lender.store);
+        Some(Reason::new(Code::Referenced, why))
     }
 
     /// A directory in the checkout at `path` that a registration records and that does not name it back: a walk sees
@@ -321,16 +339,15 @@ fn trash_entry(file_name: &BStr) -> Option<BString> {
 }
 
 /// A recorded path of another vantage: stock git here takes it for dead, and where a container writes, a marker can be
-/// forged.
+/// forged. One that can't be read may be any.
 pub fn is_foreign(ground: &Ground<'_>, c: usize, r: usize) -> bool {
     if let Some(pair) = ground.joins.joined.get(&(c, r)) {
         return !pair.by.kind.is_of_this_vantage();
     }
-    ground.sides[c].registrations[r].recorded.as_ref().is_ok_and(|recorded| {
-        let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
-        let ours = || local.is_some_and(|l| ground.roots.iter().any(|root| l.is_beneath_or_at(root)));
-        recorded.is_windows() || recorded.is_absolute() && !ours()
-    })
+    let Ok(recorded) = &ground.sides[c].registrations[r].recorded else { return true };
+    let local = LocalPath::new(recorded.as_bstr().to_path_lossy());
+    let ours = || local.is_some_and(|l| ground.roots.iter().any(|root| l.is_beneath_or_at(root)));
+    recorded.is_windows() || recorded.is_absolute() && !ours()
 }
 
 fn of_this_vantage(placement: &Placement) -> bool {

@@ -7,13 +7,18 @@
 //! `branch.<name>` in the config stays. `git branch -d` drops that section; but the file is everybody's, a crash in the
 //! middle of rewriting it costs more than a section that nobody reads, and a later branch of that name overwrites it.
 
-use bstr::BStr;
+use bstr::{BStr, BString, ByteSlice};
 use gix::ObjectId;
 
 use crate::beneath::Dir;
-use crate::git::open::open_clone;
+use crate::git::history::{Commits, Reach};
+use crate::git::index::Depth;
+use crate::git::open::{Unreadable, open_clone};
+use crate::git::reflog;
+use crate::git::refs::SharedRefs;
 use crate::stop::Stop;
 use crate::sweep::ancestry;
+use crate::sweep::atomic::bstr_path;
 use crate::sweep::bytes::Bytes;
 use crate::sweep::outcome::BranchOutcome;
 use crate::sweep::record::RecordId;
@@ -31,6 +36,8 @@ pub struct Claim<'a> {
     pub trunk: &'a BStr,
     /// The worktree was owned by recorded evidence.
     pub owned: bool,
+    /// Commits that the record holds, however the branch ends.
+    pub anchors: &'a [ObjectId],
     pub record: &'a RecordId,
 }
 
@@ -48,7 +55,7 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutc
         Ok(trunk) => trunk,
         Err(why) => return kept(why),
     };
-    let still = || still_so(common, claim, trunk);
+    let still = || still_so(common, claim, trunk, stop);
     match refs::delete(common, claim.name, claim.expected, claim.record, &still) {
         Ok(()) | Err(RefError::Absent) => match refs::read(common, claim.name) {
             Ok(None) => Ok(BranchOutcome::Deleted { name: Bytes::new(claim.name) }),
@@ -60,15 +67,33 @@ pub fn delete(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<BranchOutc
     }
 }
 
-/// Asked under the lock: nothing uses the branch, and the trunk is still `trunk`. The walk through its history took time.
-fn still_so(common: &Dir, claim: &Claim<'_>, trunk: ObjectId) -> Result<(), String> {
+/// Asked under the lock: nothing uses the branch, its reflog goes without a loss, and the trunk is still `trunk`. The walk
+/// through its history took time.
+fn still_so(common: &Dir, claim: &Claim<'_>, trunk: ObjectId, stop: &Stop) -> Result<(), String> {
     uses::unused(common, claim.name)?;
+    if let Some(commit) = only_logged(common, claim, stop).map_err(|why| why.0)? {
+        return Err(format!("its reflog names {commit}, which nothing else holds"));
+    }
     let shown = escape(claim.trunk);
     match refs::resolve(common, claim.trunk) {
         Ok((_, Some(now))) if now == trunk => Ok(()),
         Ok(_) => Err(format!("{shown} moved meanwhile")),
         Err(error) => Err(format!("{shown}: {error}")),
     }
+}
+
+/// A commit that only the branch's reflog names. Those of the time of the judgement are anchored; but the branch may have
+/// been worked on since, and be back at the same commit.
+fn only_logged(common: &Dir, claim: &Claim<'_>, stop: &Stop) -> Result<Option<ObjectId>, Unreadable> {
+    let log = BString::from([b"logs/", claim.name.as_bytes()].concat());
+    let lines = reflog::read(common, bstr_path(&log))?;
+    let repo = open_clone(common)?;
+    let refs = SharedRefs::read(common, repo.object_hash())?;
+    let commits = Commits::of(&repo, Depth::BeforeRemoval, stop.clone())?;
+    let mut reach = Reach::new(&commits, refs.holders().chain(claim.anchors.iter().copied()));
+    let strays = reach.strays(lines.iter().flat_map(|line| [line.old, line.new]));
+    commits.in_time()?;
+    Ok(strays.first().copied())
 }
 
 /// The trunk's value, which contains the expected commit.

@@ -8,12 +8,13 @@ use bstr::BString;
 use crate::beneath::{Refused, lstat};
 use crate::judge::reason::{Code, Reason};
 use crate::state_dir::{StateDir, StateError};
-use crate::sweep::aside::Place;
+use crate::sweep::aside::{Differs, Place};
 use crate::sweep::atomic::bstr_path;
 use crate::sweep::ending::Halt;
 use crate::sweep::execute::open_parent;
 use crate::sweep::forget::Found;
 use crate::sweep::journal::{self, Journal, Open, Step};
+use crate::sweep::late::By;
 use crate::sweep::outcome::{Ending, Outcome, Removed};
 use crate::sweep::record::RecordId;
 use crate::sweep::work::{Held, Taken, Work};
@@ -201,13 +202,17 @@ impl Work<'_> {
                 _ => Ok(Next::Drop(format!("{} is in use again, by another object", held.path))),
             };
         }
-        if in_place {
-            self.check_nothing_younger(&held.parent, held.name())?;
+        let (name, by) = if in_place { (held.name(), By::Change) } else { (trash.as_slice(), By::Writing) };
+        self.check_nothing_younger(&held.parent, name, by)?;
+        if let Some(differs) = self.entry_differs()? {
+            return Ok(Next::Drop(format!(
+                "{differs}; what is left of its directory is called {}",
+                escape(name)
+            )));
         }
         if let Some(place) = self.sweeper.protected.why(held.id) {
             return Err(Halt::skipped(format!("it is or contains {place}")).because(Code::Protected));
         }
-        let name = if in_place { held.name() } else { &trash };
         let at = held.parent.path().join(name).ok_or_else(|| Halt::failed("the journal names no path"))?;
         // An engine knows the mount by the old path, the kernel by where the directory is now.
         for path in [&at, &held.path] {
@@ -217,6 +222,28 @@ impl Work<'_> {
             .open(name)
             .map_err(|differs| Halt::skipped(differs.to_string()).because(Code::Interrupted))?;
         Ok(Next::Finish)
+    }
+
+    /// How the registration differs from what was checked, if it is there: whoever goes on working in what was moved aside,
+    /// or locks it, writes there.
+    fn entry_differs(&self) -> Result<Option<String>, Halt> {
+        let Some(name) = self.entry_name()? else { return Ok(None) };
+        let Some(place) = self.entry_place(&name) else { return Ok(None) };
+        let refused = |refused: Refused| Halt::failed(format!("registration {name}: {refused}"));
+        match place.find().map_err(refused)? {
+            Found::Registered(worktrees) => {
+                let note = |differs| format!("registration {name} {differs}");
+                match place.check(&worktrees, name.as_bstr(), self.hooks.fingerprint) {
+                    Ok(()) => Ok(None),
+                    Err(_) if self.sweeper.stop.is_set() => {
+                        Err(Halt::deferred("asked to stop while it was checked"))
+                    }
+                    Err(differs @ Differs::Changed(_)) => Ok(Some(note(differs))),
+                    Err(differs) => Err(Halt::skipped(note(differs)).because(Code::Unreadable)),
+                }
+            }
+            Found::Trashed(_) | Found::Gone => Ok(None),
+        }
     }
 
     /// The checkout was gone already. What has taken its path or the entry's name since is somebody else's.

@@ -14,7 +14,7 @@ use crate::sweep::branch::{self, Claim};
 use crate::sweep::ending::Halt;
 use crate::sweep::forget::{EntryPlace, Found, NotForgotten};
 use crate::sweep::journal::{FateMark, Open, Step};
-use crate::sweep::late;
+use crate::sweep::late::{self, By};
 use crate::sweep::outcome::{BranchOutcome, Outcome, Removed};
 use crate::sweep::record::{AnsweredBy, Completion};
 use crate::sweep::remove::{self, End, Order};
@@ -174,7 +174,7 @@ impl<'a> Work<'a> {
                 (trash, aside.into_bytes())
             }
             (Found::Registered(worktrees), Step::Forgetting) => {
-                self.check_nothing_younger(&worktrees, name.as_bstr())?;
+                self.check_nothing_younger(&worktrees, name.as_bstr(), By::Change)?;
                 (worktrees, name.as_bstr().to_vec())
             }
             (Found::Registered(worktrees), _) => {
@@ -216,12 +216,12 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Refuses to go on in place if somebody was here since.
-    pub fn check_nothing_younger(&self, holder: &Dir, name: &[u8]) -> Result<(), Halt> {
+    /// Refuses to go on if somebody was here since.
+    pub fn check_nothing_younger(&self, holder: &Dir, name: &[u8], by: By) -> Result<(), Halt> {
         let started = self.open.journal.record.started;
         let since = Stamp { seconds: started.as_second(), nanos: started.subsec_nanosecond().unsigned_abs() };
         let found = match holder.dir(bstr_path(name)) {
-            Ok(dir) => late::younger_than(&dir, since),
+            Ok(dir) => late::younger_than(&dir, since, by),
             Err(Refused::Absent) => None,
             Err(refused) => Some(refused.to_string()),
         };
@@ -264,11 +264,19 @@ impl<'a> Work<'a> {
         let Some(expected) = expected.id() else {
             return Ok(BranchOutcome::kept(name.0.clone(), "the journal names no commit"));
         };
+        let anchors: Option<Vec<_>> = journal.record.anchors.iter().map(|hex| hex.id()).collect();
+        let Some(anchors) = anchors else {
+            return Ok(BranchOutcome::kept(
+                name.0.clone(),
+                "the journal names an anchor by what is no object id",
+            ));
+        };
         let claim = Claim {
             name: name.0.as_bstr(),
             expected,
             trunk: trunk.0.as_bstr(),
             owned: journal.record.authority == AnsweredBy::Owned,
+            anchors: &anchors,
             record: journal.id(),
         };
         match branch::delete(self.clone.common(), &claim, self.sweeper.stop) {

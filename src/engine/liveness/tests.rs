@@ -288,6 +288,27 @@ fn a_container_that_no_engine_knows_is_found_by_its_mounts() {
 }
 
 #[test]
+fn a_container_that_no_engine_knows_is_looked_into_if_it_sees_what_lies_above() {
+    let init = |access| Seen { access, ..contained(INIT, 1, &[]) };
+    let one = |state: EngineState, access| Builder { state, ..world() }.process(init(access));
+    for state in [
+        EngineState::PermissionDenied { group: None },
+        EngineState::Missing,
+        EngineState::Answered { api_version: "1.44".into() },
+    ] {
+        let codes = |access| one(state.clone(), access).codes(&ours(), LiveMode::Used);
+        assert_eq!(codes(Access::Denied), LIVE, "{state}");
+        assert_eq!(codes(Access::Whole), NOTHING, "{state}: nobody is in it");
+    }
+    let stranger = Seen { containers: Some(Vec::new()), ..init(Access::Denied) };
+    let service =
+        Builder { foreign: vec![ForeignNamespace { containers: Vec::new(), ..namespace_of(1) }], ..world() };
+    assert_eq!(service.process(stranger).codes(&ours(), LiveMode::Used), NOTHING, "it is no container");
+    let own = Builder { own: OwnContainer::Named(id(1)), ..world() };
+    assert_eq!(own.process(init(Access::Denied)).codes(&ours(), LiveMode::Used), NOTHING);
+}
+
+#[test]
 fn details_name_who_and_why() {
     let up = summary(1, Up::RUNNING, vec![bind(CLONE, "/workspaces/app")]);
     let down = summary(2, Up::EXITED, vec![bind(CHECKOUT, "/w")]);

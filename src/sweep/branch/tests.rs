@@ -28,6 +28,7 @@ fn delete_as(clone: &Clone, claim: impl FnOnce(&mut Claim<'_>)) -> BranchOutcome
         expected: clone.id_of("refs/heads/other"),
         trunk: "refs/heads/main".into(),
         owned: true,
+        anchors: &[],
         record: &record,
     };
     claim(&mut asked);
@@ -123,6 +124,22 @@ fn whatever_is_not_established_keeps_it() {
     assert_kept(&clone, "symbolic", |_| {});
 }
 
+/// It was worked on since it was judged, and is back at the same commit: its reflog is all that names the work.
+#[test]
+fn work_that_only_its_reflog_names_keeps_it() {
+    let clone = clone();
+    let (at, late) = (clone.id_of("wt/x"), clone.commit_on("wt/x", "late"));
+    clone.git(&["update-ref", "-m", "commit: late", NAME, &late.to_string()]);
+    clone.git(&["update-ref", "-m", "reset", NAME, &at.to_string()]);
+    assert_kept(&clone, &late.to_string(), |_| {});
+    // Whatever holds it as well: an anchor of this removal, or any ref.
+    let held = clone.copy();
+    let anchors: &'static [ObjectId] = vec![late].leak();
+    assert!(deleted(&delete_as(&held, |claim| claim.anchors = anchors)));
+    clone.git(&["tag", "kept", &late.to_string()]);
+    assert!(deleted(&delete_x(&clone)));
+}
+
 #[test]
 fn whoever_uses_it_keeps_it() {
     let clone = clone();
@@ -170,15 +187,16 @@ fn a_trunk_that_moves_meanwhile_keeps_it() {
         expected: clone.id_of("other"),
         trunk: "refs/heads/main".into(),
         owned: true,
+        anchors: &[],
         record: &record,
     };
     let common = clone.common();
     assert_eq!(landed(&common, &claim, &Stop::never()), Ok(main));
-    assert_eq!(still_so(&common, &claim, main), Ok(()));
+    assert_eq!(still_so(&common, &claim, main, &Stop::never()), Ok(()));
     clone.git(&["update-ref", "refs/heads/main", "other"]);
-    assert!(still_so(&common, &claim, main).unwrap_err().contains("moved meanwhile"));
+    assert!(still_so(&common, &claim, main, &Stop::never()).unwrap_err().contains("moved meanwhile"));
     clone.git(&["update-ref", "-d", "refs/heads/main"]);
-    assert!(still_so(&common, &claim, main).is_err());
+    assert!(still_so(&common, &claim, main, &Stop::never()).is_err());
 }
 
 /// A commit object whose file bears the name of another hash claims that the trunk contains the branch.

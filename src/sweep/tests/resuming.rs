@@ -114,6 +114,74 @@ fn a_checkout_in_place_that_is_used_again_stays() {
     }
 }
 
+/// Who was in the checkout when it was moved aside still is, and may have gone on writing.
+#[test]
+fn what_was_written_into_the_trash_since_stays() {
+    for levels in [0, 3, 2200] {
+        let scene = killed(What::Remove, Step::Aside, false);
+        let file = written_below(&scene.trash(), levels);
+        let outcome = scene.resume().pop().unwrap();
+        let code = outcome.reason.clone().unwrap().code;
+        assert_eq!((outcome.result, code), (Ending::Skipped, Code::Interrupted), "{levels}: {outcome:?}");
+        assert!(outcome.note.unwrap().contains("new") && file.exists());
+        assert!(scene.entry().exists() && scene.has_branch() && scene.journals() == 1);
+        assert!(std::process::Command::new("rm").arg("-r").arg(&file).status().unwrap().success());
+        assert_eq!(scene.resume().pop().unwrap().result, Ending::Removed, "{levels}");
+        scene.assert_tidy("resumed");
+    }
+}
+
+/// A file `new`, so many directories below `top` that no call may take its path; the first of its path is given.
+fn written_below(top: &Path, levels: usize) -> PathBuf {
+    use rustix::fs::{Mode, OFlags};
+    let mut dir = std::fs::File::open(top).unwrap();
+    for _ in 0..levels {
+        rustix::fs::mkdirat(&dir, "d", Mode::RWXU).unwrap();
+        dir = rustix::fs::openat(&dir, "d", OFlags::DIRECTORY, Mode::empty()).unwrap().into();
+    }
+    rustix::fs::openat(&dir, "new", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
+    top.join(if levels == 0 { "new" } else { "d" })
+}
+
+/// To delete one name of a file changes it under its other names.
+#[test]
+fn files_with_several_names_are_no_sign_of_use() {
+    let model = Scene::new();
+    let target = model.checkout().join("target");
+    let names = ["target/a", "target/b", "target/debug/big"];
+    for name in &names[..2] {
+        std::fs::hard_link(target.join("debug/big"), model.checkout().join(name)).unwrap();
+    }
+    let half_deleted = |at| {
+        let scene = model.copy();
+        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(scene.warrant(What::Remove)));
+        assert!(outcome.is_none(), "it was never seen half deleted");
+        let aside = scene.pending().first().is_some_and(|p| p.step == Step::Aside);
+        let left = if aside { names.iter().filter(|n| scene.trash().join(n).exists()).count() } else { 0 };
+        (1..names.len()).contains(&left).then_some(scene)
+    };
+    let scene = (1..).find_map(half_deleted).unwrap();
+    assert_eq!(scene.resume().pop().unwrap().result, Ending::Removed);
+    scene.assert_tidy("resumed");
+}
+
+/// Somebody found it under its trash name, and worked on there, or locked it.
+#[test]
+fn a_registration_that_was_written_to_since_keeps_what_is_aside() {
+    for file in ["index", "locked"] {
+        let scene = killed(What::Remove, Step::Aside, false);
+        let trash = scene.trash();
+        std::fs::write(scene.entry().join(file), "theirs").unwrap();
+        let before = contents(&trash);
+        let outcome = scene.resume().pop().unwrap();
+        assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+        assert!(outcome.note.unwrap().contains(trash.file_name().unwrap().to_str().unwrap()));
+        assert_eq!(contents(&trash), before);
+        assert!(scene.entry().join(file).exists() && scene.has_branch() && scene.has_anchor());
+        assert_eq!((scene.journals(), scene.records().len()), (0, 1));
+    }
+}
+
 /// The entry was deleted half in place, and another one got its name, and its inode.
 #[test]
 fn an_entry_that_is_used_again_stays() {

@@ -81,6 +81,8 @@ fn any_world() -> impl Strategy<Value = Builder> {
 /// Reasons without their words: which container, which code. What is said of it may become more.
 fn kinds(builder: &Builder, subject: &Subject, mode: LiveMode) -> Vec<String> {
     let kind = |hold: &Hold| match hold {
+        // Of a container that no engine told of; once one does, it has a name.
+        Hold::LiveContainer { container, .. } if container.starts_with("process ") => hold.code().to_owned(),
         Hold::LiveContainer { container, .. } | Hold::ContainerBound { container, .. } => {
             format!("{} {container}", hold.code())
         }
@@ -114,7 +116,8 @@ proptest! {
         let more = [before.clone().container(container.0, container.1), before.process(process), with_mount];
         for after in more {
             let now = kinds(&after, &subject, mode);
-            prop_assert!(held.iter().all(|hold| now.contains(hold)), "{held:?} became {now:?}");
+            let still = |hold: &String| now.iter().any(|n| n == hold || hold == "live-container" && n.starts_with(hold));
+            prop_assert!(held.iter().all(still), "{held:?} became {now:?}");
         }
     }
 }

@@ -89,7 +89,19 @@ fn changes_in_it_are_found() {
 #[test]
 fn commits_that_no_remote_has_are_found_without_a_checkout_too() {
     type Change = fn(&Fixture);
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 8] = [
+        ("its reflog", |f| {
+            f.git_in("wt/lib", &["checkout", "-q", "--detach"]);
+            f.git_in("wt/lib", &["commit", "-q", "--allow-empty", "-m", "own"]);
+            // What `git submodule update` does, too.
+            f.git_in("wt/lib", &["checkout", "-q", "origin/main"]);
+        }),
+        ("its reflog", |f| {
+            f.git_in("wt/lib", &["switch", "-q", "-c", "wip"]);
+            f.git_in("wt/lib", &["commit", "-q", "--allow-empty", "-m", "own"]);
+            f.git_in("wt/lib", &["reset", "-q", "--hard", "origin/main"]);
+            std::fs::remove_file(f.path("app/.git/worktrees/wt/modules/the/lib/logs/HEAD")).unwrap();
+        }),
         ("refs/heads/wip", |f| {
             f.git_in("wt/lib", &["switch", "-q", "-c", "wip"]);
             f.git_in("wt/lib", &["commit", "-q", "--allow-empty", "-m", "own"]);
@@ -130,6 +142,22 @@ fn commits_that_no_remote_has_are_found_without_a_checkout_too() {
             }
         }
     }
+}
+
+#[test]
+fn what_others_took_back_and_what_is_gone_already_is_no_loss() {
+    let f = with_submodule();
+    f.git_in("sub", &["commit", "-q", "--allow-empty", "-m", "theirs"]);
+    f.git_in("wt/lib", &["fetch", "-q"]);
+    f.git_in("sub", &["reset", "-q", "--hard", "HEAD~1"]);
+    f.git_in("wt/lib", &["fetch", "-q"]);
+    let log = f.path("app/.git/worktrees/wt/modules/the/lib/logs/HEAD");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let gone = format!("{0} {0} t <t@example.invalid> 1 +0000\tcommit: gone\n", "1".repeat(40));
+    std::fs::write(&log, text + &gone).unwrap();
+    assert_eq!(modules(&f), [("the/lib".into(), SubmoduleState::Clean)]);
+    std::fs::write(&log, "junk\n").unwrap();
+    assert!(matches!(&modules(&f)[..], [(_, SubmoduleState::Unreadable(_))]));
 }
 
 #[test]
