@@ -239,7 +239,7 @@ fn loose(
 }
 
 /// What a loose ref says, as git reads it (`parse_loose_ref_contents`).
-fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
+pub(crate) fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
     if let Some(to) = bytes.strip_prefix(b"ref:") {
         let to = to.trim_ascii().as_bstr();
         return match gix::validate::reference::name(to) {
@@ -256,7 +256,11 @@ fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
 }
 
 /// Adds the refs of a `packed-refs` file that are not there yet.
-fn packed(bytes: &[u8], hash: gix::hash::Kind, refs: &mut BTreeMap<BString, Target>) -> Result<(), String> {
+pub(crate) fn packed(
+    bytes: &[u8],
+    hash: gix::hash::Kind,
+    refs: &mut BTreeMap<BString, Target>,
+) -> Result<(), String> {
     let mut own: BTreeMap<BString, Target> = BTreeMap::new();
     for (number, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
         let wrong = |why: &str| format!("line {}: {why}", number + 1);

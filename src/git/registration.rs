@@ -131,12 +131,15 @@ fn required(entry: &Dir, name: &str, limit: u64) -> Result<Vec<u8>, Unreadable> 
 
 fn read_recorded(entry: &Dir) -> Result<RecordedPath, Unreadable> {
     let bytes = required(entry, "gitdir", PATH_FILE)?;
+    parse_gitdir(&bytes).map_err(|why| Unreadable(format!("{}/gitdir: {why}", entry.path())))
+}
+
+/// The worktree's path in the bytes of a `gitdir` file.
+pub(crate) fn parse_gitdir(bytes: &[u8]) -> Result<RecordedPath, &'static str> {
     if bytes.contains(&0) {
-        return Err(Unreadable(format!("{}/gitdir: has a NUL byte", entry.path())));
+        return Err("has a NUL byte");
     }
-    let path = RecordedPath::parse(&bytes)
-        .ok_or_else(|| Unreadable(format!("{}/gitdir: is empty", entry.path())))?;
-    Ok(path.without_dot_git())
+    Ok(RecordedPath::parse(bytes).ok_or("is empty")?.without_dot_git())
 }
 
 fn read_head(entry: &Dir) -> Result<Head, Unreadable> {
