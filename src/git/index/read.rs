@@ -159,7 +159,8 @@ fn check(state: &State) -> Result<(), Unreadable> {
         let sparse = entry.mode == Mode::DIR;
         let flagged =
             entry.flags.contains(Flags::SKIP_WORKTREE) && !entry.flags.intersects(Flags::STAGE_MASK);
-        if !known || sparse != path.ends_with(b"/") || (sparse && !flagged) {
+        // A short name's length stands before it, so that the file can hold one that no directory has.
+        if !known || sparse != path.ends_with(b"/") || (sparse && !flagged) || path.contains(&0) {
             return Err(Unreadable::new(format_args!(
                 "index: the entry `{}` is of a kind that git does not write",
                 escape(path)
