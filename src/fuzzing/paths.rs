@@ -11,7 +11,7 @@ use crate::vantage::translate::{Place, infer};
 /// `gitdir` of an administrative entry.
 pub fn gitdir(bytes: &[u8]) {
     let Ok(path) = parse_gitdir(bytes) else {
-        let blank = bytes.iter().all(|b| b.is_ascii_whitespace() || *b == b'\x0b');
+        let blank = bytes.iter().all(|b| b" \t\r\n".contains(b));
         assert!(blank || bytes.contains(&0), "a path was refused");
         return;
     };
