@@ -23,6 +23,9 @@ pub mod beneath;
 pub mod cli;
 pub mod config;
 pub mod engine;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod git;
 pub mod judge;
 pub mod lifecycle;

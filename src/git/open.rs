@@ -172,12 +172,17 @@ fn check_extensions(common: &Dir) -> Result<(), Unreadable> {
         Err(Refused::Absent) => return Ok(()),
         Err(refused) => return Err(Unreadable(format!("{path}/config: {refused}"))),
     };
-    let config = gix::config::File::from_bytes_no_includes(
-        &bytes,
-        gix::config::file::Metadata::from(gix::config::Source::Local),
-        Default::default(),
-    )
-    .map_err(|e| Unreadable(format!("{path}/config: {}", chain(&e))))?;
+    only_known_extensions(&bytes).map_err(|why| Unreadable(format!("{path}/config: {why}")))
+}
+
+/// Parses a configuration file of a repository, with nothing that it includes.
+pub(crate) fn parse_config(bytes: &[u8]) -> Result<gix::config::File, String> {
+    let metadata = gix::config::file::Metadata::from(gix::config::Source::Local);
+    gix::config::File::from_bytes_no_includes(bytes, metadata, Default::default()).map_err(|e| chain(&e))
+}
+
+pub(crate) fn only_known_extensions(config: &[u8]) -> Result<(), String> {
+    let config = parse_config(config)?;
     for section in config.sections().filter(|s| s.header().name().eq_ignore_ascii_case(b"extensions")) {
         for key in section.value_names() {
             let name = key.to_ascii_lowercase();
@@ -185,10 +190,7 @@ fn check_extensions(common: &Dir) -> Result<(), Unreadable> {
                 continue;
             }
             if !KNOWN_EXTENSIONS.contains(&name.as_str()) {
-                return Err(Unreadable(format!(
-                    "{path}/config: extensions.{} is not understood",
-                    escape(key.as_bytes())
-                )));
+                return Err(format!("extensions.{} is not understood", escape(key.as_bytes())));
             }
         }
     }

@@ -29,10 +29,14 @@ pub struct Line {
 /// The file can't be read, or has a line that is none of git's.
 pub fn read(dir: &Dir, path: impl AsRef<std::path::Path>) -> Result<Vec<Line>, Unreadable> {
     let path = path.as_ref();
-    let Some(bytes) = read_optional(dir, path, REFLOG_FILE)? else { return Ok(Vec::new()) };
-    gix::refs::file::log::iter::forward(&bytes)
+    let bytes = read_optional(dir, path, REFLOG_FILE)?.unwrap_or_default();
+    parse(&bytes).map_err(|why| Unreadable(format!("{}/{}: {why}", dir.path(), path.display())))
+}
+
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Line>, String> {
+    gix::refs::file::log::iter::forward(bytes)
         .map(|line| {
-            let line = line.map_err(|e| Unreadable(format!("{}/{}: {e}", dir.path(), path.display())))?;
+            let line = line.map_err(|e| e.to_string())?;
             let seconds = line.signature.time().map_or(0, |t| t.seconds);
             Ok(Line {
                 old: line.previous_oid(),

@@ -14,7 +14,7 @@ use crate::beneath::{Dir, Kind, Refused};
 use crate::git::kinds::listed;
 use crate::git::open::{Unreadable, read_optional};
 use crate::judge::facts::Trunk;
-use crate::vantage::paths::escape;
+use crate::vantage::paths::{escape, is_gits_space};
 
 /// What a shared ref holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,15 +239,15 @@ fn loose(
 }
 
 /// What a loose ref says, as git reads it (`parse_loose_ref_contents`).
-fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
+pub(crate) fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
     if let Some(to) = bytes.strip_prefix(b"ref:") {
-        let to = to.trim_ascii().as_bstr();
+        let to = to.trim_with(is_gits_space).as_bstr();
         return match gix::validate::reference::name(to) {
             Ok(_) => Target::Symbolic(to.to_owned()),
             Err(_) => Target::Broken(format!("it points to '{}', which is no name of a ref", escape(to))),
         };
     }
-    let word = bytes.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let word = bytes.split(|b| is_gits_space(char::from(*b))).next().unwrap_or_default();
     match ObjectId::from_hex(word) {
         Ok(id) if id.kind() == hash && !id.is_null() => Target::Direct(id),
         _ if bytes.is_empty() => Target::Broken("it is empty".to_owned()),
@@ -256,7 +256,11 @@ fn parse_loose(bytes: &[u8], hash: gix::hash::Kind) -> Target {
 }
 
 /// Adds the refs of a `packed-refs` file that are not there yet.
-fn packed(bytes: &[u8], hash: gix::hash::Kind, refs: &mut BTreeMap<BString, Target>) -> Result<(), String> {
+pub(crate) fn packed(
+    bytes: &[u8],
+    hash: gix::hash::Kind,
+    refs: &mut BTreeMap<BString, Target>,
+) -> Result<(), String> {
     let mut own: BTreeMap<BString, Target> = BTreeMap::new();
     for (number, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
         let wrong = |why: &str| format!("line {}: {why}", number + 1);

@@ -8,7 +8,7 @@ use gix::ObjectId;
 
 use crate::beneath::{Dir, Kind, Refused, Stamp};
 use crate::git::open::{Unreadable, read_optional};
-use crate::vantage::paths::{EntryName, FileId, RecordedPath, escape};
+use crate::vantage::paths::{EntryName, FileId, RecordedPath, escape, is_gits_space};
 
 /// Most bytes of a path file; git's own limit is the file system's `PATH_MAX` with a prefix.
 const PATH_FILE: u64 = 16 << 10;
@@ -159,12 +159,15 @@ fn required(entry: &Dir, name: &str, limit: u64) -> Result<Vec<u8>, Unreadable> 
 
 fn read_recorded(entry: &Dir) -> Result<RecordedPath, Unreadable> {
     let bytes = required(entry, "gitdir", PATH_FILE)?;
+    parse_gitdir(&bytes).map_err(|why| Unreadable(format!("{}/gitdir: {why}", entry.path())))
+}
+
+/// The worktree's path in the bytes of a `gitdir` file.
+pub(crate) fn parse_gitdir(bytes: &[u8]) -> Result<RecordedPath, &'static str> {
     if bytes.contains(&0) {
-        return Err(Unreadable(format!("{}/gitdir: has a NUL byte", entry.path())));
+        return Err("has a NUL byte");
     }
-    let path = RecordedPath::parse(&bytes)
-        .ok_or_else(|| Unreadable(format!("{}/gitdir: is empty", entry.path())))?;
-    Ok(path.without_dot_git())
+    Ok(RecordedPath::parse(bytes).ok_or("is empty")?.without_dot_git())
 }
 
 fn read_head(entry: &Dir) -> Result<Head, Unreadable> {
@@ -177,9 +180,9 @@ fn read_head(entry: &Dir) -> Result<Head, Unreadable> {
 
 /// `ref: <name>` or a hexadecimal object id, as git writes them; a name must be a valid one below `refs/`.
 pub fn parse_head(bytes: &[u8]) -> Option<Head> {
-    let text = bytes.trim_end_with(|c| c.is_ascii_whitespace());
+    let text = bytes.trim_end_with(is_gits_space);
     if let Some(rest) = text.strip_prefix(b"ref:") {
-        let name = rest.trim_start().as_bstr();
+        let name = rest.trim_start_with(is_gits_space).as_bstr();
         // The stub that reftable leaves in HEAD is `refs/heads/.invalid`, which is no valid name (case C43).
         let valid = name.starts_with(b"refs/") && gix::validate::reference::name(name).is_ok();
         return valid.then(|| Head::Branch(name.to_owned()));

@@ -276,19 +276,21 @@ fn names_of_commits(entry: &Dir) -> Result<Vec<ObjectId>, Unreadable> {
 }
 
 /// What the shared configuration says that matters here.
-struct SharedConfig {
+pub(crate) struct SharedConfig {
     /// Values that name a path.
-    pointed_at: Vec<(String, BString)>,
-    remotes: Vec<BString>,
+    pub(crate) pointed_at: Vec<(String, BString)>,
+    pub(crate) remotes: Vec<BString>,
 }
 
 impl SharedConfig {
     fn read(common: &Dir) -> Result<Self, Unreadable> {
+        let bytes = read_optional(common, "config", 4 << 20)?.unwrap_or_default();
+        Self::parse(&bytes).map_err(|why| Unreadable(format!("{}/config: {why}", common.path())))
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut found = Self { pointed_at: Vec::new(), remotes: Vec::new() };
-        let Some(bytes) = read_optional(common, "config", 4 << 20)? else { return Ok(found) };
-        let metadata = gix::config::file::Metadata::from(gix::config::Source::Local);
-        let config = gix::config::File::from_bytes_no_includes(&bytes, metadata, Default::default())
-            .map_err(|e| Unreadable(format!("{}/config: {}", common.path(), crate::git::open::chain(&e))))?;
+        let config = crate::git::open::parse_config(bytes)?;
         for section in config.sections() {
             let name = section.header().name().to_str_lossy().to_ascii_lowercase();
             if name == "remote" {

@@ -179,6 +179,8 @@ pub mod faults {
         fault: Option<(usize, Fault)>,
         /// A call that this file system always refuses.
         refused: Option<(&'static str, Errno)>,
+        /// What somebody else does directly before each call, which is given by its number (from 1).
+        meanwhile: Option<Box<dyn FnMut(usize)>>,
     }
 
     thread_local! {
@@ -189,6 +191,9 @@ pub mod faults {
         let fault = STATE.with_borrow_mut(|state| {
             let state = state.as_mut()?;
             state.seen.push(call);
+            if let Some(meanwhile) = &mut state.meanwhile {
+                meanwhile(state.seen.len());
+            }
             let refused =
                 state.refused.filter(|(name, _)| *name == call).map(|(_, errno)| Fault::Error(errno));
             state.fault.filter(|(at, _)| *at == state.seen.len()).map(|(_, fault)| fault).or(refused)
@@ -211,8 +216,18 @@ pub mod faults {
         fault: Option<(usize, Fault)>,
         act: impl FnOnce() -> T,
     ) -> (Option<T>, Vec<&'static str>) {
+        run_in(State { fault, refused, ..State::default() }, act)
+    }
+
+    /// Runs `act` while somebody else does `meanwhile` directly before each call.
+    pub fn run_beside<T>(meanwhile: impl FnMut(usize) + 'static, act: impl FnOnce() -> T) -> T {
+        let state = State { meanwhile: Some(Box::new(meanwhile)), ..State::default() };
+        run_in(state, act).0.expect("nothing kills it")
+    }
+
+    fn run_in<T>(state: State, act: impl FnOnce() -> T) -> (Option<T>, Vec<&'static str>) {
         quiet_kills();
-        STATE.set(Some(State { fault, refused, ..State::default() }));
+        STATE.set(Some(state));
         let result = catch_unwind(AssertUnwindSafe(act));
         let seen = STATE.take().map(|s| s.seen).unwrap_or_default();
         match result {

@@ -123,3 +123,109 @@ impl EntryPlace<'_> {
         atomic::ensure_dir(&ours, b"trash", 0o700)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::act::faults::{run_beside, run_where};
+    use crate::sweep::testing::local;
+    use std::path::{Path, PathBuf};
+
+    struct Scene {
+        tmp: tempfile::TempDir,
+        common: Dir,
+        name: EntryName,
+        record: RecordId,
+    }
+
+    /// A common directory with the entry `x`.
+    fn scene() -> Scene {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tmp.path().join("worktrees/x")).unwrap();
+        let common = Dir::open(&local(&tmp.path().canonicalize().unwrap())).unwrap();
+        let record = "20250301T101112123Z-0123456789ab".parse().unwrap();
+        Scene { tmp, common, name: EntryName::new("x").unwrap(), record }
+    }
+
+    impl Scene {
+        fn path(&self, name: &str) -> PathBuf {
+            self.tmp.path().join(name)
+        }
+
+        fn entry(&self) -> EntryPlace<'_> {
+            let id = self.common.meta("worktrees/x").unwrap().id;
+            let (common, name, record) = (&self.common, &self.name, &self.record);
+            EntryPlace {
+                common,
+                name,
+                id,
+                fingerprint: names_in(&self.worktrees().dir("x").unwrap()),
+                record,
+            }
+        }
+
+        fn worktrees(&self) -> Dir {
+            self.common.dir("worktrees").unwrap()
+        }
+    }
+
+    fn names_in(dir: &Dir) -> Fingerprint {
+        Fingerprint(dir.names().unwrap().len() as u128)
+    }
+
+    fn moved(entry: &EntryPlace<'_>, worktrees: &Dir) -> Result<Option<Dir>, NotForgotten> {
+        entry.move_to_trash(worktrees, &|dir| Ok(names_in(dir)))
+    }
+
+    #[test]
+    fn an_entry_is_found_by_what_it_is_and_not_by_its_name() {
+        let scene = scene();
+        let entry = scene.entry();
+        assert!(matches!(entry.find().unwrap(), Found::Registered(_)));
+        assert!(moved(&entry, &scene.worktrees()).unwrap().is_some());
+        assert!(matches!(entry.find().unwrap(), Found::Trashed(_)));
+        std::fs::create_dir(scene.path("worktrees/x")).unwrap();
+        assert!(matches!(entry.find().unwrap(), Found::Trashed(_)), "another one has its name");
+        std::fs::remove_dir(scene.path("treesweep/trash").join(scene.record.as_str())).unwrap();
+        assert!(matches!(entry.find().unwrap(), Found::Gone));
+    }
+
+    /// Git uses it again, before whichever call: it is registered after that as it was before.
+    #[test]
+    fn an_entry_that_is_written_to_while_it_is_moved_goes_back() {
+        let calls = {
+            let scene = scene();
+            crate::sweep::act::faults::run(None, || moved(&scene.entry(), &scene.worktrees())).1
+        };
+        for at in 1..=calls.len() {
+            let scene = scene();
+            let (entry, worktrees) = (scene.entry(), scene.worktrees());
+            let (place, trash) = (scene.path("worktrees/x"), scene.path("treesweep/trash"));
+            let record = scene.record.clone();
+            let write = move |call| {
+                let write = |dir: &Path| std::fs::write(dir.join("index.lock"), "");
+                if call == at && write(&place).is_err() {
+                    write(&trash.join(record.as_str())).unwrap();
+                }
+            };
+            let result = run_beside(write, || moved(&entry, &worktrees));
+            assert!(matches!(result, Err(NotForgotten::Differs(Differs::Changed(_)))), "{at}: {result:?}");
+            assert!(scene.path("worktrees/x/index.lock").exists(), "{at}");
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_room_for_trash_it_goes_where_it_is() {
+        for (errno, goes) in [(Errno::NOSPC, true), (Errno::DQUOT, true), (Errno::IO, false)] {
+            let scene = scene();
+            let (entry, worktrees) = (scene.entry(), scene.worktrees());
+            let (result, _) = run_where(Some(("mkdir", errno)), None, || moved(&entry, &worktrees));
+            match result.unwrap() {
+                Ok(None) => assert!(goes, "{errno}"),
+                Err(NotForgotten::Refused(_)) => assert!(!goes, "{errno}"),
+                other => panic!("{other:?}"),
+            }
+            assert!(scene.path("worktrees/x").exists());
+        }
+    }
+}

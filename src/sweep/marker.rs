@@ -88,16 +88,21 @@ pub fn read(entry: &Dir, name: &EntryName) -> MarkerState {
         Err(Refused::Absent) => return MarkerState::None,
         Err(refused) => return invalid(format!("treesweep/ready: {refused}")),
     };
-    match serde_json::from_slice::<Marker>(&bytes) {
-        Err(error) => invalid(format!("treesweep/ready: {error}")),
-        Ok(marker) if marker.schema != SCHEMA => {
-            invalid(format!("treesweep/ready: schema {} is not known", marker.schema))
-        }
-        Ok(marker) if marker.name.0 != name.as_bstr() => {
-            invalid(format!("treesweep/ready: it names {}", crate::vantage::paths::escape(&marker.name.0)))
-        }
+    match parse(&bytes, name) {
         Ok(marker) => MarkerState::Ready(marker),
+        Err(why) => invalid(format!("treesweep/ready: {why}")),
     }
+}
+
+pub(crate) fn parse(bytes: &[u8], name: &EntryName) -> Result<Marker, String> {
+    let marker: Marker = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if marker.schema != SCHEMA {
+        return Err(format!("schema {} is not known", marker.schema));
+    }
+    if marker.name.0 != name.as_bstr() {
+        return Err(format!("it names {}", crate::vantage::paths::escape(&marker.name.0)));
+    }
+    Ok(marker)
 }
 
 /// Writes `marker` into `entry`, whole or not at all. The caller holds the clone's lock.

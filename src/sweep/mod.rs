@@ -39,7 +39,7 @@ pub mod lock;
 pub mod marker;
 pub mod outcome;
 pub mod outside;
-mod packed;
+pub(crate) mod packed;
 pub mod protect;
 pub mod record;
 pub mod records;

@@ -64,7 +64,10 @@ fn bytes(common: &Dir) -> Result<Option<Vec<u8>>, RefError> {
 
 /// The lines of `name`, with that of the object that a tag of it peels to, and its value. A file with a line that is
 /// none of the known ones is not understood, and so not changed.
-fn find(bytes: &[u8], name: &BStr) -> Result<Option<(std::ops::Range<usize>, ObjectId)>, RefError> {
+pub(crate) fn find(
+    bytes: &[u8],
+    name: &BStr,
+) -> Result<Option<(std::ops::Range<usize>, ObjectId)>, RefError> {
     let mut found: Option<(std::ops::Range<usize>, ObjectId)> = None;
     let (mut at, mut previous_was_it) = (0, false);
     for line in bytes.split_inclusive(|b| *b == b'\n') {

@@ -2,6 +2,7 @@
 //! a main worktree, a common directory or another place that was named.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 
 use crate::beneath::{Refused, lstat};
 use crate::vantage::paths::{FileId, LocalPath};
@@ -65,10 +66,13 @@ impl Protected {
 /// The homes of all users that the system knows by file, and `$HOME`. The password database is read as the file that it
 /// is: `getpwuid` loads modules, which a static binary can't.
 fn homes() -> Vec<LocalPath> {
-    let mut homes: Vec<LocalPath> =
-        std::env::var_os("HOME").map(std::path::PathBuf::from).and_then(LocalPath::new).into_iter().collect();
     // Without the file there are no other homes to know of.
     let users = std::fs::read("/etc/passwd").unwrap_or_default();
+    homes_of(std::env::var_os("HOME"), &users)
+}
+
+fn homes_of(own: Option<OsString>, users: &[u8]) -> Vec<LocalPath> {
+    let mut homes: Vec<LocalPath> = own.and_then(LocalPath::new).into_iter().collect();
     for line in users.split(|b| *b == b'\n') {
         let home = line.split(|b| *b == b':').nth(5).unwrap_or_default();
         homes.extend(LocalPath::new(crate::sweep::atomic::bstr_path(home)));
@@ -94,8 +98,18 @@ mod tests {
             assert!(protected.why(id(name)).is_some(), "{name}");
         }
         assert!(protected.why(id("src/app/.worktrees/x")).is_none());
-        for home in homes().iter().filter_map(|h| lstat(h).ok()) {
-            assert!(protected.why(home.id).is_some());
-        }
+        let homes: Vec<_> = homes().iter().filter_map(|h| lstat(h).ok()).collect();
+        assert!(!homes.is_empty() && homes.iter().all(|home| protected.why(home.id).is_some()));
+    }
+
+    #[test]
+    fn every_users_home_is_known() {
+        let users = b"root:x:0:0:root:/root:/bin/sh\nme:x:1000:1000:,,,:/home/me:/bin/sh\nbroken\n";
+        let homes = |own: Option<&str>| -> Vec<String> {
+            homes_of(own.map(Into::into), users).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(homes(Some("/home/other")), ["/home/other", "/root", "/home/me"]);
+        assert_eq!(homes(None), ["/root", "/home/me"]);
+        assert_eq!(homes(Some("relative")), ["/root", "/home/me"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::sweep::atomic::{self, bstr_path};
 use crate::sweep::packed;
 use crate::sweep::record::RecordId;
 use crate::sweep::ref_lock::Lock;
-use crate::vantage::paths::escape;
+use crate::vantage::paths::{escape, is_gits_space};
 
 /// The most that is read of a loose reference.
 const LIMIT: u64 = 4 << 10;
@@ -92,9 +92,9 @@ pub fn read(common: &Dir, name: &BStr) -> Result<Option<Value>, RefError> {
 /// What `bytes`, the content of the file `name`, say: `HEAD` has the form of a reference too.
 pub fn parse(name: &BStr, bytes: &[u8]) -> Result<Value, RefError> {
     if let Some(target) = bytes.strip_prefix(b"ref:") {
-        return Ok(Value::Symbolic(target.trim().into()));
+        return Ok(Value::Symbolic(target.trim_with(is_gits_space).into()));
     }
-    let word = bytes.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let word = bytes.split(|b| is_gits_space(char::from(*b))).next().unwrap_or_default();
     ObjectId::from_hex(word).map(Value::Direct).map_err(|_| RefError::Unreadable {
         path: escape(name),
         why: "neither an object id nor a symbolic reference".into(),

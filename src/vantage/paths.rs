@@ -42,7 +42,7 @@ impl RecordedPath {
     /// The path in these bytes, as git reads a `gitdir` file or what follows `gitdir: `: white space at
     /// the end does not belong to it (git's `strbuf_rtrim`). `None` if nothing is left.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let trimmed = bytes.trim_end_with(|c| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c'));
+        let trimmed = bytes.trim_end_with(is_gits_space);
         (!trimmed.is_empty()).then(|| Self(trimmed.into()))
     }
 
@@ -241,6 +241,11 @@ pub fn escape(bytes: &[u8]) -> String {
     out
 }
 
+/// What git takes for white space: `isspace` as `git-compat-util.h` has it knows no vertical tab and no form feed.
+pub(crate) fn is_gits_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
 fn components(bytes: &[u8]) -> impl DoubleEndedIterator<Item = &BStr> {
     bytes.split(|b| *b == b'/').filter(|c| !c.is_empty()).map(|c| c.as_bstr())
 }
@@ -300,6 +305,7 @@ mod tests {
             assert_eq!(path.without_dot_git(), rec("/w/x"), "{text:?}");
         }
         assert_eq!(RecordedPath::parse(b" \n"), None);
+        assert_eq!(RecordedPath::parse(b"/w/x\x0c\n").unwrap(), rec("/w/x\x0c"), "part of the name");
     }
 
     #[test]

@@ -6,6 +6,9 @@
 mod compare;
 mod read;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use read::{checked, decoded, joined_state, shared_by};
+
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};

@@ -18,36 +18,39 @@ const DEEPEST: usize = 2048;
 
 /// The checked index of `git_dir`; `None` if it has none.
 pub(super) fn index(git_dir: &Dir, hash: gix::hash::Kind, depth: Depth) -> Result<Option<Index>, Unreadable> {
-    let (state, written) = match decoded(git_dir, "index", hash, depth, None)? {
-        Some(read) => read,
-        None => return Ok(None),
-    };
+    let Some((bytes, written)) = content(git_dir, "index")? else { return Ok(None) };
+    let wrong = |why: String| unreadable(git_dir, "index", why);
+    let state = decoded(&bytes, hash, depth, None).map_err(wrong)?;
+    let Some(id) = shared_by(&state) else { return checked(state, written).map(Some) };
+    let name = format!("sharedindex.{id}");
+    let (shared, _) = content(git_dir, &name)?
+        .ok_or_else(|| wrong("split index: its shared index is missing".to_owned()))?;
+    let shared = decoded(&shared, hash, depth, Some(id)).map_err(|why| unreadable(git_dir, &name, why))?;
+    let state = joined_state(&state, &shared, hash).map_err(|why| wrong(format!("split index: {why}")))?;
+    checked(state, written).map(Some)
+}
+
+/// The shared index that a split one is to be joined with.
+pub(crate) fn shared_by(state: &State) -> Option<ObjectId> {
+    state.link().map(|link| link.shared_index_checksum).filter(|id| !id.is_null())
+}
+
+/// Sees that everything in `state` is as git writes it. A joined state has no cached tree: whatever that of a split
+/// index covers, it is not the entries that were read.
+pub(crate) fn checked(state: State, written: Stamp) -> Result<Index, Unreadable> {
+    check(&state)?;
     let cached_root = state
         .tree()
         .filter(|t| t.num_entries.is_some_and(|n| n as usize == state.entries().len()))
         .map(|t| t.id);
-    let (state, cached_root) = match state.link() {
-        // Whatever the cached tree of a split index covers, it is not the entries that we just read.
-        Some(link) if !link.shared_index_checksum.is_null() => {
-            (joined_state(git_dir, &state, hash, depth)?, None)
-        }
-        _ => (state, cached_root),
-    };
-    check(&state)?;
-    Ok(Some(Index { state, written, cached_root }))
+    Ok(Index { state, written, cached_root })
 }
 
 fn unreadable(git_dir: &Dir, name: &str, why: impl std::fmt::Display) -> Unreadable {
     Unreadable::new(format_args!("{}/{name}: {why}", git_dir.path()))
 }
 
-fn decoded(
-    git_dir: &Dir,
-    name: &str,
-    hash: gix::hash::Kind,
-    depth: Depth,
-    expected_checksum: Option<ObjectId>,
-) -> Result<Option<(State, Stamp)>, Unreadable> {
+fn content(git_dir: &Dir, name: &str) -> Result<Option<(Vec<u8>, Stamp)>, Unreadable> {
     let (file, meta) = match git_dir.file(name) {
         Ok(opened) => opened,
         Err(Refused::Absent) => return Ok(None),
@@ -59,16 +62,23 @@ fn decoded(
     let mut bytes = Vec::with_capacity(meta.size as usize);
     std::io::Read::read_to_end(&mut std::io::Read::take(file, LIMIT + 1), &mut bytes)
         .map_err(|e| unreadable(git_dir, name, e))?;
+    Ok(Some((bytes, meta.mtime)))
+}
+
+pub(crate) fn decoded(
+    bytes: &[u8],
+    hash: gix::hash::Kind,
+    depth: Depth,
+    expected_checksum: Option<ObjectId>,
+) -> Result<State, String> {
     if depth == Depth::BeforeRemoval {
-        verify_checksum(&bytes, hash).map_err(|why| unreadable(git_dir, name, why))?;
+        verify_checksum(bytes, hash)?;
     }
     // Threads would only cost: workers already run beside each other.
     let options = decode::Options { thread_limit: Some(1), expected_checksum, ..decode::Options::default() };
     // gix only passes the time on; what we compare with is the file's own.
     let time = State::new(hash).timestamp();
-    let (state, _) =
-        State::from_bytes(&bytes, time, hash, options).map_err(|e| unreadable(git_dir, name, chain(&e)))?;
-    Ok(Some((state, meta.mtime)))
+    State::from_bytes(bytes, time, hash, options).map(|(state, _)| state).map_err(|e| chain(&e))
 }
 
 /// The trailer is the hash of all before it, or zeroes (`index.skipHash`).
@@ -92,35 +102,29 @@ fn verify_checksum(bytes: &[u8], hash: gix::hash::Kind) -> Result<(), String> {
 
 /// A split index joined with the shared one that it names (git's `merge_base_index`): the first entries replace those
 /// that the replace bitmap names, keeping their paths; the others are added; the delete bitmap drops shared ones.
-fn joined_state(
-    git_dir: &Dir,
+pub(crate) fn joined_state(
     split: &State,
+    shared: &State,
     hash: gix::hash::Kind,
-    depth: Depth,
-) -> Result<State, Unreadable> {
-    let bad = |why: &str| unreadable(git_dir, "index", format_args!("split index: {why}"));
-    let link = split.link().ok_or_else(|| bad("no link"))?;
-    let bitmaps = link.bitmaps.as_ref().ok_or_else(|| bad("no bitmaps"))?;
-    let name = format!("sharedindex.{}", link.shared_index_checksum);
-    let (shared, _) = decoded(git_dir, &name, hash, depth, Some(link.shared_index_checksum))?
-        .ok_or_else(|| bad("its shared index is missing"))?;
+) -> Result<State, &'static str> {
+    let bitmaps = split.link().ok_or("no link")?.bitmaps.as_ref().ok_or("no bitmaps")?;
     let count = shared.entries().len();
     let (mut replaced, mut deleted) = (vec![false; count], vec![false; count]);
     for (map, marks) in [(&bitmaps.replace, &mut replaced), (&bitmaps.delete, &mut deleted)] {
         map.for_each_set_bit(|at| marks.get_mut(at).map(|mark| *mark = true))
-            .ok_or_else(|| bad("a bitmap names entries that the shared index lacks"))?;
+            .ok_or("a bitmap names entries that the shared index lacks")?;
     }
     let mut own = split.entries().iter();
     let mut state = State::new(hash);
     for (at, entry) in shared.entries().iter().enumerate() {
-        let path = entry.path(&shared);
+        let path = entry.path(shared);
         if deleted[at] && replaced[at] {
-            return Err(bad("an entry is both replaced and deleted"));
+            return Err("an entry is both replaced and deleted");
         }
         if replaced[at] {
-            let by = own.next().ok_or_else(|| bad("a replacement is missing"))?;
+            let by = own.next().ok_or("a replacement is missing")?;
             if !by.path(split).is_empty() {
-                return Err(bad("a replacement has a path"));
+                return Err("a replacement has a path");
             }
             state.dangerously_push_entry(by.stat, by.id, by.flags, by.mode, path);
         } else if !deleted[at] {
@@ -155,7 +159,8 @@ fn check(state: &State) -> Result<(), Unreadable> {
         let sparse = entry.mode == Mode::DIR;
         let flagged =
             entry.flags.contains(Flags::SKIP_WORKTREE) && !entry.flags.intersects(Flags::STAGE_MASK);
-        if !known || sparse != path.ends_with(b"/") || (sparse && !flagged) {
+        // A short name's length stands before it, so that the file can hold one that no directory has.
+        if !known || sparse != path.ends_with(b"/") || (sparse && !flagged) || path.contains(&0) {
             return Err(Unreadable::new(format_args!(
                 "index: the entry `{}` is of a kind that git does not write",
                 escape(path)

@@ -161,6 +161,7 @@ fn what_git_does_not_write_is_unreadable() {
         &[("dir/.git/config", file, none)],
         &[(".git", file, none)],
         &[("dir/", file, none)],
+        &[("a\0b", file, none)],
         &[("b", file, none), ("a", file, none)],
         &[("a", file, none), ("a", file, none)],
         &[("dir/", Mode::DIR, none)],

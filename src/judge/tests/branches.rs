@@ -15,7 +15,14 @@ fn warranted(facts: &Facts, mandate: Mandate) -> Warrant {
 }
 
 fn kept(warrant: &Warrant) -> bool {
-    matches!(warrant.branch(), BranchFate::Keep { name, .. } if name == "refs/heads/x")
+    why(warrant).is_some()
+}
+
+fn why(warrant: &Warrant) -> Option<&str> {
+    match warrant.branch() {
+        BranchFate::Keep { name, why } if name == "refs/heads/x" => Some(why),
+        _ => None,
+    }
 }
 
 #[test]
@@ -33,18 +40,20 @@ fn an_owned_branch_that_the_trunk_contains_goes() {
 #[test]
 fn every_other_branch_stays() {
     let content: Change = |f| history(f).landed = Landed::Content { trunk_ref: "refs/heads/main".into() };
-    let cases: [(Change, Mandate); 6] = [
-        (content, Mandate::Automatic),
-        (content, Mandate::Person { force: false }),
-        (|f| head(f).symbolic_branch = true, Mandate::Automatic),
-        (|f| f.standing.ownership = unowned(), Mandate::Person { force: false }),
-        (|f| tree(f).modified = sample("a"), FORCE),
-        (|f| history(f).landed = Landed::No { ahead: Some(1) }, FORCE),
+    let selected = "a person's selection is the checkout, not its branch";
+    let cases: [(Change, Mandate, &str); 6] = [
+        (content, Mandate::Automatic, "only its content has landed in refs/heads/main, not its commits"),
+        (content, Mandate::Person { force: false }, "only its content"),
+        (|f| head(f).symbolic_branch = true, Mandate::Automatic, "it is a symbolic ref"),
+        (|f| f.standing.ownership = unowned(), Mandate::Person { force: false }, selected),
+        (|f| tree(f).modified = sample("a"), FORCE, selected),
+        (|f| history(f).landed = Landed::No { ahead: Some(1) }, FORCE, selected),
     ];
-    for (change, mandate) in cases {
+    for (change, mandate, text) in cases {
         let mut facts = reclaimable();
         change(&mut facts);
-        assert!(kept(&warranted(&facts, mandate)), "{facts:?}");
+        let warrant = warranted(&facts, mandate);
+        assert!(why(&warrant).is_some_and(|why| why.starts_with(text)), "{:?}", warrant.branch());
     }
     assert!(kept(&warranted(&contained(), FORCE)));
     assert!(kept(&warranted(&absent(weak()), Mandate::Person { force: false })));

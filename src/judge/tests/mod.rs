@@ -4,3 +4,4 @@ mod branches;
 mod order;
 mod property;
 mod verdicts;
+mod words;

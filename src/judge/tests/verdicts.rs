@@ -303,6 +303,12 @@ fn trash_of_ours_is_completed_by_a_person_and_by_nobody_else() {
     }
     facts.tree = Asked::NotYet;
     warranted(&facts, PERSON).unwrap_err();
+    allowed(&judge(&facts, &policy()), &facts, PERSON).unwrap_err();
+    let mut joined = reclaimable();
+    joined.standing.holds.push(Reason::new(Code::Interrupted, "its entry is half gone"));
+    for mandate in [Mandate::Automatic, PERSON, FORCE] {
+        allowed(&judge(&joined, &policy()), &joined, mandate).unwrap_err();
+    }
 }
 
 #[test]
@@ -318,9 +324,16 @@ fn absence_is_asked_what_the_entry_can_answer() {
 
 #[test]
 fn spans_are_in_their_largest_unit() {
-    for (seconds, text) in
-        [(-1, "a negative time"), (0, "0 s"), (7199, "119 min"), (7200, "2 h"), (172_800, "2 days")]
-    {
+    for (seconds, text) in [
+        (-1, "a negative time"),
+        (0, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7199, "119 min"),
+        (7200, "2 h"),
+        (172_799, "47 h"),
+        (172_800, "2 days"),
+    ] {
         assert_eq!(span(seconds), text);
     }
 }

@@ -229,7 +229,8 @@ fn replacements_and_grafts_land_nothing() {
 
 #[test]
 fn no_link_leads_out() {
-    for link in ["refs/heads/wt", "refs/heads", "logs", "logs/refs/heads/wt", "packed-refs", NAME] {
+    let log = "logs/refs/heads/wt/x";
+    for link in ["refs/heads/wt", "refs/heads", "logs", "logs/refs/heads/wt", log, "packed-refs", NAME] {
         let clone = clone();
         clone.git(&["pack-refs", "--all"]);
         clone.git(&["update-ref", NAME, "wt/y"]);
@@ -246,6 +247,32 @@ fn no_link_leads_out() {
         after.retain(|path, _| before.contains_key(path));
         assert_eq!(after, before, "{link}");
     }
+}
+
+#[test]
+fn logs_of_other_references_are_not_its_own() {
+    let clone = clone();
+    let logs = clone.path.join(".git/logs").join(NAME);
+    std::fs::remove_file(&logs).unwrap();
+    std::fs::create_dir(&logs).unwrap();
+    std::fs::write(logs.join("deeper"), "somebody's").unwrap();
+    assert!(deleted(&delete_x(&clone)));
+    assert!(logs.join("deeper").exists());
+}
+
+#[test]
+fn a_reference_is_made_where_nothing_of_its_name_says_otherwise() {
+    let clone = clone();
+    let (here, other) = (clone.id_of("other"), clone.id_of("main"));
+    let create = |id| refs::create_locked(&clone.common(), "refs/heads/a/new".into(), id, &record());
+    std::fs::create_dir_all(clone.path.join(".git/refs/heads/a/new/empty")).unwrap();
+    assert!(create(here).is_err(), "what is in the way is not all empty");
+    std::fs::remove_dir(clone.path.join(".git/refs/heads/a/new/empty")).unwrap();
+    create(here).unwrap();
+    create(here).unwrap();
+    assert!(matches!(create(other), Err(RefError::Moved { .. })));
+    assert_eq!(clone.id_of("refs/heads/a/new"), here);
+    assert!(!clone.path.join(".git/refs/heads/a/new.lock").exists());
 }
 
 #[test]

@@ -67,3 +67,27 @@ fn up(held: &Held, expected: FileId) -> Result<Held, Fault> {
     }
     Ok(Held { fd, meta })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beneath::Dir;
+    use crate::vantage::paths::LocalPath;
+
+    #[test]
+    fn up_leads_to_where_it_came_from_and_nowhere_else() {
+        let tmp = tempfile::tempdir().unwrap();
+        let path = tmp.path().canonicalize().unwrap();
+        std::fs::create_dir_all(path.join("a/b")).unwrap();
+        std::fs::create_dir(path.join("other")).unwrap();
+        let open = |name: &str| Dir::open(&LocalPath::new(path.join(name)).unwrap()).unwrap();
+        let (a, b) = (open("a").own_meta().unwrap(), open("a/b"));
+        let held = Held { meta: b.own_meta().unwrap(), fd: rustix::io::dup(&b).unwrap() };
+        assert!(up(&held, a.id).is_ok_and(|parent| parent.meta.id == a.id));
+        std::fs::rename(path.join("a/b"), path.join("other/b")).unwrap();
+        assert!(matches!(up(&held, a.id), Err(Fault { why: Why::Replaced, .. })));
+        let elsewhere = Held { meta: crate::beneath::Meta { mount: a.mount + 1, ..held.meta }, ..held };
+        let other = open("other").own_meta().unwrap().id;
+        assert!(matches!(up(&elsewhere, other), Err(Fault { why: Why::Replaced, .. })));
+    }
+}
