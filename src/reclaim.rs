@@ -4,17 +4,17 @@
 //! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
 //! may not see (other processes, engines) it asks of a thread outside.
 
+mod order;
+
 use std::collections::HashSet;
 use std::sync::Mutex;
 
 use bstr::{BString, ByteSlice};
-use gix::ObjectId;
 
 use crate::beneath::Dir;
 use crate::engine::world::World;
 use crate::git::index::Depth;
 use crate::git::open::Unreadable;
-use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::verdict::{self, Mandate};
@@ -33,67 +33,7 @@ use crate::sweep::protect::Protected;
 use crate::sweep::{EnterError, Hooks, LockedClone, Sweeper};
 use crate::vantage::paths::{FileId, LocalPath};
 
-/// One thing that is to go, as the plan saw it.
-#[derive(Clone, Debug)]
-pub struct Order {
-    pub candidate: Candidate,
-    pub mandate: Mandate,
-    pub expected: Expected,
-}
-
-/// What must not have changed since the plan was shown, however harmless the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    pub path: Option<LocalPath>,
-    entry: Option<FileId>,
-    checkout: Option<FileId>,
-    branch: Option<BString>,
-    tip: Option<ObjectId>,
-    /// The plan saw only that its removal had begun; when it was put back, anything may be there that the judge allows.
-    interrupted: bool,
-}
-
-impl Expected {
-    /// Of a worktree whose removal an earlier run began.
-    pub fn of_interrupted(path: Option<LocalPath>) -> Self {
-        Self { path, entry: None, checkout: None, branch: None, tip: None, interrupted: true }
-    }
-
-    pub fn of(facts: &Facts) -> Self {
-        let head = facts.head.answer();
-        let entry = match &facts.subject {
-            Subject::Registered { id, .. } => *id,
-            Subject::Orphan { .. } | Subject::Trash { .. } => None,
-        };
-        let checkout = match (&facts.standing.placement, &facts.subject) {
-            (Placement::Joined { seen, .. }, _) | (_, Subject::Orphan { seen: Some(seen), .. }) => {
-                Some(seen.id)
-            }
-            _ => None,
-        };
-        Self {
-            path: facts.path().cloned(),
-            entry,
-            checkout,
-            branch: head.and_then(|h| h.branch.clone()),
-            tip: head.and_then(|h| h.tip),
-            interrupted: false,
-        }
-    }
-
-    /// What differs, for a person.
-    fn difference(&self, now: &Self) -> Option<String> {
-        let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
-        match self {
-            _ if self.interrupted => None,
-            _ if self.entry != now.entry => changed("its administrative entry"),
-            _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
-            _ if self.branch != now.branch => changed("its branch"),
-            _ if self.tip != now.tip => changed("its commit"),
-            _ => None,
-        }
-    }
-}
+pub use order::{Expected, Order};
 
 /// What came of the orders of one run.
 #[derive(Debug, Default)]
@@ -234,9 +174,10 @@ impl<'a> Conductor<'a> {
             let resumed = done
                 .outcomes
                 .iter()
-                .position(|o| order.expected.interrupted && o.name == name_of(&order.candidate));
+                .position(|o| order.expected.is_of_interrupted() && o.name == name_of(&order.candidate));
             let finished = resumed.is_some_and(|at| done.outcomes[at].result != Ending::Skipped);
-            if finished || order.expected.interrupted && !is_registered(terrain, c, &order.candidate) {
+            if finished || order.expected.is_of_interrupted() && !is_registered(terrain, c, &order.candidate)
+            {
                 continue;
             }
             let mut outcome = self.order(&sweeper, &mut clone, terrain, c, &order, outside, &fingerprint);

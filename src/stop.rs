@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shared by all workers of a run; cheap to clone and to ask.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
+    listening: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }
 
@@ -22,6 +23,12 @@ impl Stop {
         Self { deadline: Some(deadline), ..Self::default() }
     }
 
+    /// The same request, with a deadline that is at most `limit` from now.
+    pub fn within(self, limit: Duration) -> Self {
+        let latest = Instant::now() + limit;
+        Self { deadline: Some(self.deadline.map_or(latest, |d| d.min(latest))), ..self }
+    }
+
     /// Asks all who hold a clone of this to stop.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
@@ -32,6 +39,10 @@ impl Stop {
     /// # Errors
     /// The handlers can't be set; then the signals end the process, and the next run finishes what was begun.
     pub fn on_signals(&self) -> std::io::Result<()> {
+        // A second handler of the first signal would take it for the second.
+        if self.listening.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // The second of these first: it acts on what the first one will have set.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.requested))?;

@@ -1,9 +1,12 @@
 //! The command line: what was typed, what it means, and one thin file for each command.
 
 pub mod args;
+mod complete;
 mod drop;
 pub mod exit;
 mod log;
+mod metrics;
+mod min_free;
 mod outcomes;
 pub mod output;
 mod prune;
@@ -11,3 +14,4 @@ mod restore;
 pub mod run;
 pub mod select;
 mod setup;
+mod up;

@@ -8,6 +8,8 @@
 //! | [`outcome`]  | what was done, and what failed                                  |
 //! | [`log`]      | what was removed, and what is kept of it                        |
 //! | [`restore`]  | what came back, and what did not                                |
+//! | [`space`]    | what is free, and what holds the rest                           |
+//! | [`metrics`]  | a run for a monitoring system                                   |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -18,6 +20,7 @@ pub mod explain;
 mod hints;
 pub mod json;
 pub mod log;
+pub mod metrics;
 pub mod outcome;
 pub mod plan;
 pub mod progress;
@@ -25,6 +28,7 @@ pub mod prompt;
 pub mod reasons;
 pub mod restore;
 pub mod shell;
+pub mod space;
 pub mod style;
 mod table;
 mod text;

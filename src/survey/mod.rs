@@ -16,6 +16,8 @@
 //! | `walk`      | the one walk over a checkout                                             |
 //! | `orphan`    | whether a commit has an orphan's files                                   |
 //! | `examine`   | the questions about one worktree                                         |
+//! | `space`     | free space of the file systems of the roots                              |
+//! | `weigh`     | how much a directory takes                                               |
 //! | `run`       | all clones of a run, and one worktree once more                          |
 
 pub mod absence;
@@ -32,6 +34,7 @@ pub mod orphan;
 pub mod placement;
 pub mod precious;
 pub mod run;
+pub mod space;
 pub mod standing;
 mod strays;
 pub mod terrain;
@@ -40,3 +43,4 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+pub mod weigh;

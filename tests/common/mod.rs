@@ -11,6 +11,7 @@ pub mod api;
 pub mod containers;
 pub mod env;
 pub mod git;
+pub mod namespace;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;

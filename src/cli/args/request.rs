@@ -2,15 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::BString;
 use clap::error::ErrorKind;
 
 use super::globals::{flag, one, text};
+use super::launch::UpArgs;
 use super::recovery::{LogArgs, RestoreArgs};
-use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
+use super::{
+    COMMANDS, Cli, Command, CompletionsArgs, DropArgs, Globals, ManArgs, PlanArgs, PruneOptions, SetupArgs,
+    error,
+};
+use crate::config::amount::Amount;
 use crate::config::nearest::nearest;
-use crate::config::value::duration;
+use crate::config::value::{BadValue, duration};
 use crate::config::{Layer, Origin, Pattern, Setting};
 use crate::report::shell::CommandLine;
 use crate::vantage::paths::{EntryName, escape};
@@ -43,6 +49,24 @@ pub enum Request {
         expire: bool,
     },
     Restore(Restore),
+    Up(Up),
+    Completions {
+        shell: String,
+    },
+    Man {
+        dir: PathBuf,
+    },
+}
+
+/// A launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Up {
+    /// Sweep first.
+    pub prune: bool,
+    /// The workspace folder: absolute.
+    pub folder: PathBuf,
+    /// For `devcontainer up`.
+    pub arguments: Vec<OsString>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +83,11 @@ pub struct Prune {
     pub stale: Vec<EntryName>,
     /// Absolute.
     pub orphans: Vec<PathBuf>,
+    /// What was touched since is kept.
+    pub older_than: Option<Duration>,
+    pub min_free: Option<Amount>,
+    /// Absolute.
+    pub metrics: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +131,10 @@ impl Cli {
             }
             Some(command) => command.split(self.globals),
         };
+        if parts.globals.json() && matches!(asked, Asked::Up(_)) {
+            let why = "--json: standard output is the dev container CLI's, which prints JSON itself";
+            return Err(error(ErrorKind::ArgumentConflict, why));
+        }
         let cwd = directory(cwd, parts.globals.directory())?;
         let roots = roots(&parts.roots, &cwd, bare)?;
         let mut flags = parts.globals.layer(home)?;
@@ -126,6 +159,9 @@ enum Asked {
     Drop(DropArgs),
     Log(LogArgs),
     Restore(RestoreArgs),
+    Up(UpArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// What all commands share.
@@ -163,6 +199,14 @@ impl Command {
                 let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
                 (Asked::Restore(with.own), Parts { globals, roots, limit: None })
             }
+            Command::Completions(own) => {
+                (Asked::Completions(own), Parts { globals: before, roots: Vec::new(), limit: None })
+            }
+            Command::Man(own) => (Asked::Man(own), Parts { globals: before, roots: Vec::new(), limit: None }),
+            Command::Up(with) => {
+                let (globals, limit) = (before.merge(with.globals), with.own.time_limit.clone());
+                (Asked::Up(with.own), Parts { globals, roots: Vec::new(), limit })
+            }
         }
     }
 }
@@ -175,6 +219,9 @@ impl Asked {
                 yes: args.yes,
                 stale: args.stale.into_iter().map(stale).collect::<Result<_, _>>()?,
                 orphans: args.orphan.into_iter().map(|p| cwd.join(p)).collect(),
+                older_than: value("--older-than", &args.older_than, duration)?,
+                min_free: value("--min-free", &args.min_free, Amount::parse)?,
+                metrics: args.metrics.map(|file| cwd.join(file)),
             }),
             Asked::Setup(args) => Request::Setup(match args.matching {
                 Some(glob) => Setup::Matching(flag("--matching", &glob, |g| Pattern::parse(g, None))?.value),
@@ -192,8 +239,25 @@ impl Asked {
             Asked::Restore(args) => {
                 Request::Restore(Restore { what: bytes(args.what), at: args.at.map(|at| cwd.join(at)) })
             }
+            Asked::Man(args) => Request::Man { dir: cwd.join(args.dir) },
+            Asked::Completions(args) => Request::Completions { shell: args.shell },
+            Asked::Up(args) => {
+                let folder = args.folder.unwrap_or_else(|| ".".into());
+                let path = if folder == "." { cwd.to_owned() } else { cwd.join(&folder) };
+                is_directory(&path).map_err(|why| missing("PATH", &folder, &why))?;
+                Request::Up(Up { prune: args.prune, folder: path, arguments: args.arguments })
+            }
         })
     }
+}
+
+/// The value of a flag that no layer of settings has.
+fn value<T>(
+    name: &'static str,
+    typed: &Option<OsString>,
+    parse: fn(&str) -> Result<T, BadValue>,
+) -> Result<Option<T>, clap::Error> {
+    Ok(one(name, typed, |t| parse(text(t)?))?.map(|setting| setting.value))
 }
 
 fn bytes(typed: OsString) -> BString {
