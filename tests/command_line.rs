@@ -64,6 +64,10 @@ fn bash_completes_commands_flags_and_worktrees() {
     assert_eq!(offered(&["treesweep", "setup", ".work"]), [".worktrees/"]);
     assert!(!offered(&["treesweep", "drop", ""]).iter().any(|name| name.starts_with("sp")));
     before.assert_same(&Snapshot::of(env.root()));
+    // What was removed comes back by its name.
+    env.treesweep(&["drop", "--yes", "--force", "fix-cart"]).current_dir(&clone.path).assert().success();
+    assert_eq!(offered(&["treesweep", "drop", "fix"]), ["fix-login"]);
+    assert_eq!(offered(&["treesweep", "restore", "fix"]), ["fix-cart"]);
 }
 
 #[test]
@@ -117,5 +121,6 @@ fn each_command_has_a_man_page() {
     for name in ["treesweep", "treesweep-plan", "treesweep-prune", "treesweep-up", "treesweep-drop"] {
         let page = fs::read_to_string(dir.join(format!("{name}.1"))).expect("a page");
         assert!(page.contains(".SH NAME") && page.contains("Examples:"), "{name}: {page}");
+        assert!(page.contains("How long nothing may have happened in it"), "{name}: {page}");
     }
 }

@@ -14,8 +14,10 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use common::env::{EAGER, TestEnv, utf8};
+use common::fake_engine::{Fake, Reply};
 use common::git::HostClone;
 use common::snapshot::Snapshot;
+use serde_json::json;
 
 /// Says how it was started, and ends with a code of its own.
 const STAND_IN: &str = r#"#!/bin/sh
@@ -163,6 +165,36 @@ fn a_sweep_that_hangs_is_not_waited_for() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert!(launch.stderr().contains("the sweep reached its time limit of 0 s"), "{}", launch.stderr());
     before.assert_same(&Snapshot::of(&done));
+}
+
+#[test]
+fn ctrl_c_during_the_sweep_launches_nothing() {
+    let env = TestEnv::new();
+    let (clone, done) = scene(&env);
+    let path = path_with_stand_in(&env);
+    let before = Snapshot::of(&done);
+    // Asked once more, directly before the removal, it does not answer.
+    let fake = Fake::listing(&env, |nth| if nth == 0 { Reply::Json(json!([])) } else { Reply::Hang });
+    let mut command = env.treesweep_command(&["up", "--prune", "--time-limit", "60s"]);
+    command.args(["--engine", utf8(&fake.socket), "--idle", "0s", "--unstarted-after", "0s"]);
+    command.env("PATH", path).current_dir(&clone.path);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("treesweep starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    while fake.lists.load(std::sync::atomic::Ordering::SeqCst) < 2 {
+        assert!(Instant::now() < until, "the sweep asks nobody");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
+
+    let launch = Launch { pid: child.id(), output: child.wait_with_output().expect("its output") };
+
+    assert_eq!(launch.output.status.code(), Some(1), "{}", launch.stderr());
+    assert_eq!(launch.stdout(), "");
+    assert!(launch.stderr().contains("stopped before the launch"), "{}", launch.stderr());
+    before.assert_same(&Snapshot::of(&done));
+    assert!(clone.entry("done").exists() && clone.has_branch("wt/done"));
 }
 
 #[test]

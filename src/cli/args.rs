@@ -241,6 +241,14 @@ pub fn command() -> clap::Command {
         .fold(Cli::command(), |command, id| command.mut_arg(id, |arg| arg.hide(true).requires("prune")))
 }
 
+/// The same for man pages, which leave out what is hidden from a short help.
+pub fn manual() -> clap::Command {
+    fn whole(command: clap::Command) -> clap::Command {
+        command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(whole)
+    }
+    whole(command())
+}
+
 /// Reads a command line, the program's name first. `--help` and `--version` are errors of their kinds.
 pub fn parse<I, T>(line: I) -> Result<Cli, clap::Error>
 where

@@ -11,7 +11,10 @@ use clap_complete::env::{CompleteEnv, Shells};
 use crate::cli::args;
 use crate::config::home;
 use crate::session::Session;
+use crate::state_dir::StateDir;
 use crate::stop::Stop;
+use crate::survey::discover::CloneSite;
+use crate::sweep::records;
 use crate::vantage::paths::escape;
 
 /// The shells that there are completions for.
@@ -39,9 +42,7 @@ pub fn script(shell: &str) -> std::io::Result<String> {
 
 /// Names of worktrees around the current directory.
 pub fn worktrees(current: &OsStr) -> Vec<CompletionCandidate> {
-    let begun = |name: &&String| name.as_bytes().starts_with(current.as_encoded_bytes());
-    let names = registered().unwrap_or_default();
-    names.iter().filter(begun).map(CompletionCandidate::new).collect()
+    begun_with(current, around(|site| site.common.dir("worktrees").ok()?.names().ok()))
 }
 
 /// The same, and paths where no name begins like that.
@@ -52,19 +53,34 @@ pub fn worktrees_or_paths(current: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// A name that a terminal can't show as it is can't be typed either.
-fn registered() -> Option<BTreeSet<String>> {
+/// Names of worktrees that were removed, and could come back.
+pub fn removed(current: &OsStr) -> Vec<CompletionCandidate> {
+    begun_with(
+        current,
+        around(|site| {
+            let state = StateDir::open_existing(&StateDir::default_path().ok()?).ok()??;
+            let own = state.existing_clone_state(site.common_id).ok()??;
+            let (records, _) = records::read_all(&own).ok()?;
+            Some(records.into_iter().map(|r| r.name.0.into()).collect())
+        }),
+    )
+}
+
+/// What each clone around the current directory has. A name that a terminal can't show can't be typed either.
+fn around(names: impl Fn(&CloneSite) -> Option<Vec<Vec<u8>>>) -> Option<BTreeSet<String>> {
     let cwd = std::env::current_dir().ok()?;
     let invocation = args::parse([PROGRAM]).ok()?.resolve(&cwd, home().as_deref()).ok()?;
     let mut session = Session::begin(&invocation, &[]).ok()?;
     session.stop = Stop::at(Instant::now() + PATIENCE);
     let field = session.field();
-    let sites = field.clones.iter().filter(|site| site.in_scope);
-    let names = sites.filter_map(|site| site.common.dir("worktrees").ok()?.names().ok()).flatten();
-    Some(
-        names
-            .filter_map(|name| String::from_utf8(name).ok())
-            .filter(|n| escape(n.as_bytes()) == *n)
-            .collect(),
-    )
+    let all = field.clones.iter().filter(|site| site.in_scope).filter_map(names).flatten();
+    Some(all.filter_map(|name| String::from_utf8(name).ok()).filter(|n| escape(n.as_bytes()) == *n).collect())
+}
+
+fn begun_with(current: &OsStr, names: Option<BTreeSet<String>>) -> Vec<CompletionCandidate> {
+    let names = names.unwrap_or_default().into_iter();
+    names
+        .filter(|n| n.as_bytes().starts_with(current.as_encoded_bytes()))
+        .map(CompletionCandidate::new)
+        .collect()
 }

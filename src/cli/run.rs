@@ -53,7 +53,7 @@ fn dispatch(invocation: &Invocation) -> Exit {
             Ok(script) => output.text(&script),
             Err(error) => output.complain(&format!("{shell}: {error}"), Exit::Failed),
         }),
-        Request::Man { dir } => Ok(match clap_mangen::generate_to(args::command(), dir) {
+        Request::Man { dir } => Ok(match clap_mangen::generate_to(args::manual(), dir) {
             Ok(()) => Exit::Done,
             Err(error) => {
                 let dir = escape(dir.as_os_str().as_encoded_bytes());

@@ -10,6 +10,7 @@
 pub mod api;
 pub mod containers;
 pub mod env;
+pub mod fake_engine;
 pub mod git;
 pub mod namespace;
 pub mod plan;
