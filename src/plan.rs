@@ -177,6 +177,51 @@ pub struct Report {
     #[serde(flatten)]
     pub plan: Plan,
     pub outcomes: Vec<OutcomeRow>,
+    /// Only of `prune`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub space: Vec<SpaceRow>,
+    /// Only of a `prune --min-free` that did not get there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<HolderRow>,
+}
+
+/// A file system that holds swept roots, before and after, as the kernel tells it; in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct SpaceRow {
+    /// A root on it.
+    #[serde(flatten)]
+    pub path: LocalPlace,
+    /// What users can fill.
+    pub size: u64,
+    pub available_before: u64,
+    pub available_after: u64,
+    /// What `--min-free` asks for.
+    pub wanted: Option<u64>,
+}
+
+/// What still takes space where some is lacking.
+#[derive(Clone, Debug, Serialize)]
+pub struct HolderRow {
+    #[serde(flatten)]
+    pub name: Name,
+    #[serde(flatten)]
+    pub path: LocalPlace,
+    pub verdict: VerdictKind,
+    /// Of an offer.
+    pub class: Option<Class>,
+    /// The reason that decides.
+    pub code: Option<Code>,
+    /// Allocated bytes, whether removing it would free them or not.
+    pub bytes: u64,
+    /// It may be more: not everything could be looked at.
+    pub at_least: bool,
+}
+
+impl SpaceRow {
+    /// Whether it has what is asked for.
+    pub fn is_enough(&self) -> bool {
+        self.wanted.is_none_or(|wanted| self.available_after >= wanted)
+    }
 }
 
 impl Class {

@@ -4,17 +4,17 @@
 //! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
 //! may not see (other processes, engines) it asks of a thread outside.
 
+mod order;
+
 use std::collections::HashSet;
 use std::sync::Mutex;
 
 use bstr::{BString, ByteSlice};
-use gix::ObjectId;
 
 use crate::beneath::Dir;
 use crate::engine::world::World;
 use crate::git::index::Depth;
 use crate::git::open::Unreadable;
-use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::tree_facts::Fingerprint;
@@ -34,92 +34,7 @@ use crate::sweep::protect::Protected;
 use crate::sweep::{EnterError, Hooks, LockedClone, Sweeper};
 use crate::vantage::paths::{FileId, LocalPath};
 
-/// One thing that is to go, as the plan saw it.
-#[derive(Clone, Debug)]
-pub struct Order {
-    pub candidate: Candidate,
-    pub mandate: Mandate,
-    pub expected: Expected,
-}
-
-/// What must not have changed since the plan was shown, however harmless the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    pub path: Option<LocalPath>,
-    entry: Option<FileId>,
-    checkout: Option<FileId>,
-    branch: Option<BString>,
-    tip: Option<ObjectId>,
-    /// Every byte of it, where a person agreed to a list of what is lost: more than was listed must not go.
-    listed: Option<Listed>,
-    /// The plan saw only that its removal had begun; when it was put back, anything may be there that the judge allows.
-    interrupted: bool,
-}
-
-/// The state of directory and entry when what would be lost was listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Listed {
-    tree: Option<Fingerprint>,
-    entry: Option<Fingerprint>,
-}
-
-impl Listed {
-    fn of(facts: &Facts) -> Self {
-        Self { tree: facts.tree.answer().and_then(|tree| tree.fingerprint), entry: facts.entry_fingerprint }
-    }
-}
-
-impl Expected {
-    /// Of what a person agreed to lose, as `facts` describe it.
-    pub fn to_the_byte(facts: &Facts) -> Self {
-        Self { listed: Some(Listed::of(facts)), ..Self::of(facts) }
-    }
-
-    /// Of a worktree whose removal an earlier run began.
-    pub fn of_interrupted(path: Option<LocalPath>) -> Self {
-        Self { path, entry: None, checkout: None, branch: None, tip: None, listed: None, interrupted: true }
-    }
-
-    pub fn of(facts: &Facts) -> Self {
-        let head = facts.head.answer();
-        let entry = match &facts.subject {
-            Subject::Registered { id, .. } => *id,
-            Subject::Orphan { .. } | Subject::Trash { .. } => None,
-        };
-        let checkout = match (&facts.standing.placement, &facts.subject) {
-            (Placement::Joined { seen, .. }, _) | (_, Subject::Orphan { seen: Some(seen), .. }) => {
-                Some(seen.id)
-            }
-            _ => None,
-        };
-        Self {
-            path: facts.path().cloned(),
-            entry,
-            checkout,
-            branch: head.and_then(|h| h.branch.clone()),
-            tip: head.and_then(|h| h.tip),
-            listed: None,
-            interrupted: false,
-        }
-    }
-
-    /// What differs now that `facts` are, for a person.
-    fn difference(&self, facts: &Facts) -> Option<String> {
-        let now = &Self::of(facts);
-        let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
-        match self {
-            _ if self.interrupted => None,
-            _ if self.entry != now.entry => changed("its administrative entry"),
-            _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
-            _ if self.branch != now.branch => changed("its branch"),
-            _ if self.tip != now.tip => changed("its commit"),
-            _ if self.listed.is_some_and(|listed| listed != Listed::of(facts)) => Some(
-                "something in it changed after what would be lost was listed; name it once more".to_owned(),
-            ),
-            _ => None,
-        }
-    }
-}
+pub use order::{Expected, Order};
 
 /// What came of the orders of one run.
 #[derive(Debug, Default)]
@@ -260,9 +175,10 @@ impl<'a> Conductor<'a> {
             let resumed = done
                 .outcomes
                 .iter()
-                .position(|o| order.expected.interrupted && o.name == name_of(&order.candidate));
+                .position(|o| order.expected.is_of_interrupted() && o.name == name_of(&order.candidate));
             let finished = resumed.is_some_and(|at| done.outcomes[at].result != Ending::Skipped);
-            if finished || order.expected.interrupted && !is_registered(terrain, c, &order.candidate) {
+            if finished || order.expected.is_of_interrupted() && !is_registered(terrain, c, &order.candidate)
+            {
                 continue;
             }
             let mut outcome = self.order(&sweeper, &mut clone, terrain, c, &order, outside, &fingerprint);
@@ -360,10 +276,10 @@ impl<'a> Conductor<'a> {
         policy: &Policy,
     ) -> Result<Warrant, Reason> {
         if let Some(difference) = order.expected.difference(&examined.facts) {
-            let first = match order.expected.listed {
-                None => examined.judgement.reasons.first().cloned(),
-                // What the person overrides is not why it stays.
-                Some(_) => None,
+            // What the person overrides is not why it stays.
+            let first = match order.expected.is_to_the_byte() {
+                true => None,
+                false => examined.judgement.reasons.first().cloned(),
             };
             return Err(first.unwrap_or_else(|| Reason::new(Code::RecentlyActive, difference)));
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
+    listening: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }
 
@@ -25,10 +26,7 @@ impl Stop {
     /// This one, and also `limit` from now on.
     pub fn within(&self, limit: Duration) -> Self {
         let limit = Instant::now().checked_add(limit);
-        Self {
-            requested: Arc::clone(&self.requested),
-            deadline: self.deadline.into_iter().chain(limit).min(),
-        }
+        Self { deadline: self.deadline.into_iter().chain(limit).min(), ..self.clone() }
     }
 
     /// Asks all who hold a clone of this to stop.
@@ -41,6 +39,10 @@ impl Stop {
     /// # Errors
     /// The handlers can't be set; then the signals end the process, and the next run finishes what was begun.
     pub fn on_signals(&self) -> std::io::Result<()> {
+        // A second handler of the first signal would take it for the second.
+        if self.listening.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // The second of these first: it acts on what the first one will have set.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.requested))?;

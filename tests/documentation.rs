@@ -10,11 +10,13 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The README, the changelog and everything in `docs/`.
+/// The pages of the repository itself, and everything in `docs/`.
 fn pages() -> Vec<(PathBuf, String)> {
     let docs = fs::read_dir(root().join("docs")).expect("docs");
     let mut pages: Vec<PathBuf> = docs.map(|e| e.expect("entry").path()).collect();
-    pages.extend(["README.md", "CHANGELOG.md"].map(|name| root().join(name)));
+    pages.extend(
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)),
+    );
     pages.retain(|path| path.extension().is_some_and(|e| e == "md"));
     pages.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).expect("a page"))).collect()
 }
@@ -92,8 +94,9 @@ fn files_and_tests_that_are_named_are_there() {
     for (page, text) in pages() {
         let text = prose(&text);
         let spans = text.split('`').skip(1).step_by(2);
-        let paths = spans
-            .filter(|span| ["src/", "tests/", "scripts/", "docker/"].iter().any(|top| span.starts_with(top)));
+        let paths = spans.filter(|span| {
+            ["src/", "tests/", "scripts/", "docker/", "contrib/"].iter().any(|top| span.starts_with(top))
+        });
         for path in paths {
             let path = path
                 .split_whitespace()

@@ -12,36 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::containers::{DevContainer, bind, require_engine};
-use common::env::{EAGER, TestEnv, is_root, utf8};
+use common::env::{EAGER, TestEnv, utf8};
 use common::git::HostClone;
+use common::namespace::{in_namespace, mount};
 use common::plan::Document;
 use common::scene::APP;
 use common::snapshot::Snapshot;
 use testcontainers::ImageExt;
 use testcontainers::core::Mount;
-
-/// Runs the ignored test `name` of this binary in a mount namespace of its own.
-fn in_namespace(name: &str) {
-    if !is_root() {
-        return eprintln!("SKIPPED: needs root, to mount");
-    }
-    let output = Command::new("unshare")
-        .args(["--mount", "--propagation", "private"])
-        .arg(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "--ignored", "--nocapture", name])
-        .output()
-        .expect("unshare starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let ran = output.status.success() && text.contains("1 passed");
-    assert!(ran, "{text}{}", String::from_utf8_lossy(&output.stderr));
-    // That something was skipped is said.
-    text.lines().filter(|line| line.contains("SKIPPED")).for_each(|line| eprintln!("{line}"));
-}
-
-fn mount(args: &[&str]) {
-    let output = Command::new("mount").args(args).output().expect("mount starts");
-    assert!(output.status.success(), "mount {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// A clone with two owned and landed worktrees, and data that is mounted somewhere.
 struct Scene<'e> {

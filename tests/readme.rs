@@ -84,16 +84,18 @@ fn each_command_does_what_is_said_of_it() {
     assert!(rescued.contains("on branch wt/forgotten") && clone.entry("forgotten").exists(), "{rescued}");
     clone.git(&["worktree", "remove", ".worktrees/forgotten"]);
 
-    let swept = run(launch);
+    let output = shell(&env, &path, &clone.path, launch);
+    let swept = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{swept}");
     assert!(swept.contains("removed    fix-login") && !there("fix-login"), "{swept}");
     assert!(!clone.has_branch("wt/fix-login"));
     let launched = || fs::read_to_string(env.root().join("launched")).expect("the launch");
-    assert_eq!(launched(), "up --workspace-folder .\n");
+    assert_eq!(launched(), format!("up --workspace-folder {}\n", clone.path.display()));
     fs::remove_file(env.root().join("launched")).expect("it goes");
     // A sweep that fails stops no launch.
     let elsewhere = env.root().join("home");
     assert!(shell(&env, &path, &elsewhere, launch).status.success());
-    assert_eq!(launched(), "up --workspace-folder .\n");
+    assert_eq!(launched(), format!("up --workspace-folder {}\n", elsewhere.display()));
 
     assert_eq!(run(runner), "");
     let listed = fs::read_to_string(clone.path.join("worktrees.json")).expect("the document");

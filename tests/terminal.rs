@@ -52,6 +52,31 @@ fn no_is_the_default() {
 }
 
 #[test]
+fn space_is_asked_for_once_and_no_lacks_nothing() {
+    let env = TestEnv::new();
+    let clone = HostClone::new(&env, "app");
+    let path = worktree(&clone, "done");
+    env.treesweep(&["setup"]).args(EAGER).arg(&path).assert().success();
+    let mut session = at_terminal(&env, &["prune", "--min-free", "99%", utf8(&env.src())]);
+    session.exp_string("Reclaim 1 worktree").unwrap();
+    session.exp_string("the largest first, until 99 % are free?").unwrap();
+    session.send("n\r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("Nothing was removed.").unwrap();
+    let rest = session.exp_eof().unwrap();
+    assert!(!rest.contains("asked for") && path.exists(), "{rest}");
+
+    let mut session = at_terminal(&env, &["prune", "--min-free", "99%", utf8(&env.src())]);
+    session.exp_string("are free?").unwrap();
+    session.send("y\r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("Removed 1 worktree").unwrap();
+    session.exp_string("were asked for, and nothing more there may go by itself").unwrap();
+    session.exp_eof().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
 fn the_picker_offers_what_is_safe_and_preselects_nothing() {
     let env = TestEnv::new();
     let clone = HostClone::new(&env, "app");

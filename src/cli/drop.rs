@@ -7,7 +7,7 @@ use crate::cli::args::{Drop, Invocation};
 use crate::cli::exit::Exit;
 use crate::cli::outcomes;
 use crate::cli::output::Output;
-use crate::cli::prune::{merge, order, picked};
+use crate::cli::prune::{merge, picked};
 use crate::cli::run::{engines, view};
 use crate::cli::select::{Answers, select};
 use crate::engine::world::World;
@@ -102,8 +102,14 @@ fn act(
     progress.tell(Event::Pause);
     // A person who named a thing and still has it has to hear of it, in a script too.
     let left = done.outcomes.iter().map(outcomes::row).any(|o| o.result == ResultKind::Skipped);
-    let shown =
-        outcomes::show(plan, &done, invocation.json, invocation.quiet, &view(invocation, output), output);
+    let shown = outcomes::show(
+        &outcomes::report(plan, &done),
+        &done,
+        invocation.json,
+        invocation.quiet,
+        &view(invocation, output),
+        output,
+    );
     if left { shown.and(Exit::Failed) } else { shown }
 }
 
@@ -205,9 +211,9 @@ fn agreed(
             return Ok(None);
         }
         let expected = Expected::to_the_byte(&examined.facts);
-        return Ok(order(examined, mandate).map(|order| Order { expected, ..order }));
+        return Ok(Some(Order { expected, ..Order::of(examined, mandate) }));
     }
-    Ok(order(examined, mandate))
+    Ok(Some(Order::of(examined, mandate)))
 }
 
 fn against(reasons: &[Reason], drop: &Drop) -> String {

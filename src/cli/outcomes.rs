@@ -43,20 +43,44 @@ fn shown(full_name: &[u8]) -> String {
     escape(short(full_name.as_bstr()))
 }
 
-/// Prints what came of a run.
-pub fn show(plan: Plan, done: &Reclaimed, json: bool, quiet: bool, view: &View, output: &Output) -> Exit {
+/// Says on standard error what came of a run whose standard output is another's; nothing if there was nothing to do.
+pub fn aside(done: &Reclaimed, quiet: bool, view: &View, output: &Output) {
+    warn(done, output);
     let outcomes: Vec<OutcomeRow> = done.outcomes.iter().map(row).collect();
-    let failed = outcomes.iter().any(|o| o.result == ResultKind::Failed);
-    let mut exit = if failed { Exit::Failed } else { Exit::Done };
-    for warning in &done.warnings {
-        exit = exit.and(output.aside(&format!("warning: {}\n", escape(warning.as_bytes()))));
+    if !outcomes.is_empty() {
+        output.aside(&outcome::render(&outcomes, quiet, view));
     }
-    for (why, environment) in &done.refused {
+}
+
+/// What concerns no candidate.
+fn warn(done: &Reclaimed, output: &Output) -> Exit {
+    let warnings =
+        done.warnings.iter().map(|w| output.aside(&format!("warning: {}\n", escape(w.as_bytes()))));
+    let refused = done.refused.iter().map(|(why, environment)| {
         let code = if *environment { Exit::Unsupported } else { Exit::Failed };
-        exit = exit.and(output.complain(&escape(why.as_bytes()), code));
-    }
-    exit.and(match json {
-        true => output.json(&Report { plan, outcomes }),
-        false => output.text(&outcome::render(&outcomes, quiet, view)),
+        output.complain(&escape(why.as_bytes()), code)
+    });
+    warnings.chain(refused).collect()
+}
+
+/// The document of a run.
+pub fn report(plan: Plan, done: &Reclaimed) -> Report {
+    Report { plan, outcomes: done.outcomes.iter().map(row).collect(), space: Vec::new(), holders: Vec::new() }
+}
+
+/// Prints what came of a run.
+pub fn show(
+    report: &Report,
+    done: &Reclaimed,
+    json: bool,
+    quiet: bool,
+    view: &View,
+    output: &Output,
+) -> Exit {
+    let failed = report.outcomes.iter().any(|o| o.result == ResultKind::Failed);
+    let exit = if failed { Exit::Failed } else { Exit::Done };
+    exit.and(warn(done, output)).and(match json {
+        true => output.json(report),
+        false => output.text(&outcome::render(&report.outcomes, quiet, view)),
     })
 }

@@ -1,33 +1,66 @@
 //! `treesweep prune`: the plan, one question, and then the sweep.
 
 use std::path::Path;
+use std::time::Instant;
 
 use crate::beneath;
 use crate::cli::args::{Invocation, Prune};
 use crate::cli::exit::Exit;
-use crate::cli::outcomes;
 use crate::cli::output::Output;
-use crate::cli::run::{engines, view};
+use crate::cli::run::{engines, exit_of, view};
+use crate::cli::{metrics, min_free, outcomes};
+use crate::config::amount::Amount;
 use crate::judge::facts::Subject;
 use crate::judge::verdict::Mandate;
-use crate::plan::{Class, Plan, Row, VerdictKind};
+use crate::plan::{Class, Plan, Report, Row, SpaceRow, VerdictKind};
 use crate::planning::is_of;
 use crate::reclaim::{Expected, Order, Reclaimed, reclaim};
+use crate::report::metrics::{Run, render as page};
 use crate::report::plan as plan_report;
-use crate::report::progress::Event;
+use crate::report::progress::{Bars, Event, Progress};
 use crate::report::prompt::choose;
+use crate::report::space;
 use crate::session::{Seen, Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::survey::examine::Examined;
 use crate::survey::run::Candidate;
+use crate::survey::space::{FileSystem, file_systems};
 use crate::sweep::resume::Interrupted;
 use crate::vantage::paths::{EntryName, LocalPath, escape};
 
 /// What is to be done in each clone, by its number in the terrain.
-type Orders = Vec<(usize, Vec<Order>)>;
+pub type Orders = Vec<(usize, Vec<Order>)>;
 
-/// Runs `prune`.
+/// Runs `prune`, and writes the metrics of it whatever came of it.
 pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Result<Exit, SessionError> {
+    let begun = Instant::now();
+    let mut report = None;
+    let done = perform(invocation, prune, output, &mut report);
+    let Some(file) = &prune.metrics else { return done };
+    let exit = match &done {
+        Ok(exit) => *exit,
+        Err(error) => exit_of(error),
+    };
+    let seconds = begun.elapsed().as_secs_f64();
+    let run = Run { ended: jiff::Timestamp::now(), seconds, exit_code: exit.code() };
+    match metrics::write(file, &page(&run, report.as_ref())) {
+        Ok(()) => done,
+        Err(error) => {
+            let file = escape(file.as_os_str().as_encoded_bytes());
+            let exit =
+                output.complain(&format!("{file}: the metrics could not be written: {error}"), Exit::Failed);
+            done.map(|done| done.and(exit))
+        }
+    }
+}
+
+/// `report` is what is known at the end, for the metrics.
+fn perform(
+    invocation: &Invocation,
+    prune: &Prune,
+    output: &mut Output,
+    report: &mut Option<Report>,
+) -> Result<Exit, SessionError> {
     if !prune.yes && output.asker().is_none() {
         let why =
             "there is no terminal to ask at; --yes sweeps without a question, `treesweep plan` only looks";
@@ -36,56 +69,150 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
     if let Err(why) = beneath::supported() {
         return Ok(output.complain(&format!("nothing can be swept safely here: {why}"), Exit::Unsupported));
     }
-    let session = Session::begin(invocation, &prune.orphans)?;
+    let mut session = Session::begin(invocation, &prune.orphans)?;
+    if let Some(age) = prune.older_than {
+        session.settings.idle.value = session.settings.idle.value.max(age);
+    }
+    let (systems, mut exit) = systems(&session, prune, output);
     let progress = output.progress();
     let state = StateDir::open(&StateDir::default_path()?)?;
     let mut seen = session.look(Some(&state), false, &*progress)?;
     progress.tell(Event::Pause);
     let plan = seen.plan.clone().without_explanations();
     let view = view(invocation, output);
-    let mut exit = engines(&plan);
+    exit = exit.and(engines(&plan));
     if !invocation.quiet {
         exit = exit.and(output.aside(&plan_report::warnings(&plan, &view)));
     }
     if !invocation.json && !invocation.quiet {
         exit = exit.and(output.text(&plan_report::before_acting(&plan, &view)));
     }
-    let mut orders = match named(&seen, prune) {
+    let orders = match named(&seen, prune) {
         Ok(orders) => orders,
         Err(why) => return Ok(output.complain(&why, Exit::Usage)),
     };
-    let automatic = prune.yes || agreed(&plan, output);
-    if automatic {
-        merge(&mut orders, automatic_orders(&seen));
-    }
-    if !prune.yes {
-        merge(&mut orders, picked(&seen, output));
-    }
-    let done = match orders.is_empty() {
-        true => Reclaimed::default(),
-        false => {
-            progress.tell(Event::Removing { bytes: plan.totals.bytes });
-            let done = reclaim(&session, &mut seen.terrain, &state, orders, &*progress);
-            progress.tell(Event::Pause);
-            done
+    let (done, wanted) = match prune.min_free {
+        Some(wanted) => {
+            until_free(&session, &mut seen, &state, &systems, (prune.yes, wanted), output, &*progress)
         }
+        None => (all_that_may(&session, &mut seen, &state, (prune.yes, orders), output, &*progress), None),
     };
-    Ok(exit.and(outcomes::show(plan, &done, invocation.json, invocation.quiet, &view, output)))
+    let mut all = outcomes::report(plan, &done);
+    let lacking = min_free::measure(&session, &seen, &systems, wanted, &mut all);
+    exit = exit.and(outcomes::show(&all, &done, invocation.json, invocation.quiet, &view, output));
+    if wanted.is_some() && !invocation.json && !invocation.quiet {
+        exit = exit.and(output.text(&space::free(&all.space, &view)));
+    }
+    exit = lacking.iter().fold(exit, |exit, lack| exit.and(output.complain(lack, Exit::Failed)));
+    if !all.space.iter().all(SpaceRow::is_enough) && !invocation.json {
+        exit = exit.and(output.text(&space::held(&all.holders)));
+    }
+    *report = Some(all);
+    Ok(exit)
 }
 
-/// The one question; no question if there is nothing to do.
-fn agreed(plan: &Plan, output: &mut Output) -> bool {
-    plan_report::question(&plan.totals).is_some_and(|question| output.confirm(&question).unwrap_or(false))
+/// Asks what has to be asked, and removes what is named, automatic or picked.
+fn all_that_may(
+    session: &Session,
+    seen: &mut Seen,
+    state: &StateDir,
+    (yes, mut orders): (bool, Orders),
+    output: &mut Output,
+    progress: &dyn Progress,
+) -> Reclaimed {
+    if yes || agreed(&seen.plan, None, output) == Some(true) {
+        merge(&mut orders, automatic_orders(seen));
+    }
+    if !yes {
+        merge(&mut orders, picked(seen, output));
+    }
+    carry_out(session, seen, state, orders, progress)
+}
+
+/// Removes until so much is free. The answer has no amount if a person said no: then nothing is lacking.
+fn until_free(
+    session: &Session,
+    seen: &mut Seen,
+    state: &StateDir,
+    systems: &[FileSystem],
+    (yes, wanted): (bool, Amount),
+    output: &mut Output,
+    progress: &dyn Progress,
+) -> (Reclaimed, Option<Amount>) {
+    if min_free::all_have(systems, wanted) {
+        return (Reclaimed::default(), Some(wanted));
+    }
+    if !yes && agreed(&seen.plan, Some(wanted), output) == Some(false) {
+        return (Reclaimed::default(), None);
+    }
+    (min_free::sweep(session, seen, state, systems, wanted, progress), Some(wanted))
+}
+
+/// The file systems of the roots. One that can't be measured is a failure only where its space is asked for.
+fn systems(session: &Session, prune: &Prune, output: &Output) -> (Vec<FileSystem>, Exit) {
+    let mut exit = Exit::Done;
+    let mut systems = Vec::new();
+    for system in file_systems(&session.roots) {
+        match system {
+            Ok(system) => systems.push(system),
+            Err((root, why)) if prune.min_free.is_some() => {
+                let why = format!("{root}: its free space can't be read: {why}");
+                exit = exit.and(output.complain(&why, Exit::Failed));
+            }
+            Err(_) => {}
+        }
+    }
+    (systems, exit)
+}
+
+/// What `prune --yes` does without options, for a launch.
+pub fn without_asking(session: &Session) -> Result<(Plan, Reclaimed), SessionError> {
+    let progress = Bars::new();
+    let state = StateDir::open(&StateDir::default_path()?)?;
+    let mut seen = session.look(Some(&state), false, &progress)?;
+    progress.tell(Event::Pause);
+    let orders = automatic_orders(&seen);
+    let done = carry_out(session, &mut seen, &state, orders, &progress);
+    Ok((seen.plan, done))
+}
+
+fn carry_out(
+    session: &Session,
+    seen: &mut Seen,
+    state: &StateDir,
+    orders: Orders,
+    progress: &dyn Progress,
+) -> Reclaimed {
+    if orders.is_empty() {
+        return Reclaimed::default();
+    }
+    progress.tell(Event::Removing { bytes: seen.plan.totals.bytes });
+    let done = reclaim(session, &mut seen.terrain, state, orders, progress);
+    progress.tell(Event::Pause);
+    done
+}
+
+/// The answer to the one question; none if there is nothing to do.
+fn agreed(plan: &Plan, wanted: Option<Amount>, output: &mut Output) -> Option<bool> {
+    let question = plan_report::question(&plan.totals)?;
+    let question = match wanted {
+        None => question,
+        Some(wanted) => {
+            let what = question.trim_end_matches('?');
+            format!("{what}, the largest first, until {wanted} are free?")
+        }
+    };
+    Some(output.confirm(&question).unwrap_or(false))
 }
 
 /// Everything that recorded ownership answers for, and every clone with an interrupted removal.
-fn automatic_orders(seen: &Seen) -> Orders {
+pub fn automatic_orders(seen: &Seen) -> Orders {
     let mut orders = Orders::new();
     for (clone, left) in seen.clones.iter().zip(&seen.leftovers) {
         let going = |e: &&Examined| matches!(e.judgement.verdict, VerdictKind::Reclaim | VerdictKind::Forget);
         let begun = |e: &Examined| left.interrupted.iter().any(|i| is_of(i, e));
         let new = clone.worktrees.iter().filter(going).filter(|e| !begun(e));
-        let mut all: Vec<Order> = new.filter_map(|e| order(e, Mandate::Automatic)).collect();
+        let mut all: Vec<Order> = new.map(|e| Order::of(e, Mandate::Automatic)).collect();
         all.extend(left.interrupted.iter().filter_map(put_back));
         if !all.is_empty() || !left.interrupted.is_empty() {
             orders.push((clone.clone, all));
@@ -102,16 +229,6 @@ fn put_back(interrupted: &Interrupted) -> Option<Order> {
         mandate: Mandate::Automatic,
         expected: Expected::of_interrupted(interrupted.path.clone()),
     })
-}
-
-/// The order for one worktree, if there is something that can be named exactly.
-pub fn order(examined: &Examined, mandate: Mandate) -> Option<Order> {
-    let candidate = match &examined.facts.subject {
-        Subject::Registered { name, .. } => Candidate::Registered(name.clone()),
-        Subject::Orphan { path, .. } => Candidate::Orphan(path.clone()),
-        Subject::Trash { path, .. } => Candidate::Trash(path.clone()),
-    };
-    Some(Order { candidate, mandate, expected: Expected::of(&examined.facts) })
 }
 
 /// `--stale` and `--orphan`: each names exactly one thing that the plan offers.
@@ -140,10 +257,7 @@ fn one(seen: &Seen, class: Class, shown: &str, is_it: &dyn Fn(&Examined) -> bool
     let found: Vec<_> = all.filter(|(_, e)| is_it(e)).collect();
     let offered: Vec<_> = found.iter().filter(|(_, e)| e.judgement.class == Some(class)).collect();
     match (offered.as_slice(), found.first()) {
-        ([(c, examined)], _) => {
-            let order = order(examined, Mandate::Person { force: false });
-            Ok(vec![(*c, order.into_iter().collect())])
-        }
+        ([(c, examined)], _) => Ok(vec![(*c, vec![Order::of(examined, Mandate::Person { force: false })])]),
         ([], None) => Err(format!("'{shown}' is not in the plan")),
         ([], Some((_, examined))) => {
             let reasons: Vec<String> = examined.judgement.reasons.iter().map(ToString::to_string).collect();
@@ -170,8 +284,8 @@ pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
     let mut orders = Orders::new();
     for at in chosen {
         let (c, examined, _) = offers[at];
-        let order = order(examined, Mandate::Person { force: false });
-        merge(&mut orders, vec![(c, order.into_iter().collect())]);
+        let order = Order::of(examined, Mandate::Person { force: false });
+        merge(&mut orders, vec![(c, vec![order])]);
     }
     orders
 }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use bstr::BStr;
 
-use crate::cli::args::{Invocation, Request, parse};
+use crate::cli::args::{self, Invocation, Request, parse};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::{drop, guard, log, prune, rescue, restore, setup};
+use crate::cli::{complete, drop, guard, log, prune, rescue, restore, setup, up};
 use crate::config::{Color, home};
 use crate::plan::Plan;
 use crate::report::progress::Event;
@@ -24,7 +24,12 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cwd) => cwd,
         Err(error) => return plain.complain(&format!("the current directory: {error}"), Exit::Usage).into(),
     };
-    match parse(line).and_then(|cli| cli.resolve(&cwd, home().as_deref())) {
+    let line: Vec<OsString> = line.into_iter().collect();
+    let answered = complete::answered(&line, &cwd);
+    if let Ok(true) = answered {
+        return Exit::Done.into();
+    }
+    match answered.and_then(|_| parse(line)).and_then(|cli| cli.resolve(&cwd, home().as_deref())) {
         Ok(invocation) => dispatch(&invocation).into(),
         Err(error) => {
             let shown = Exit::of_output(&error.print());
@@ -45,12 +50,25 @@ fn dispatch(invocation: &Invocation) -> Exit {
         Request::Restore(request) => restore::run(invocation, request, &output),
         Request::Rescue(request) => rescue::run(invocation, request, &output),
         Request::Guard(request) => guard::run(invocation, *request, &output),
+        Request::Up(request) => Ok(up::run(invocation, request, &output)),
+        Request::Completions { shell } => Ok(match complete::script(shell) {
+            Ok(script) => output.text(&script),
+            Err(error) => output.complain(&format!("{shell}: {error}"), Exit::Failed),
+        }),
+        Request::Man { dir } => Ok(match clap_mangen::generate_to(args::manual(), dir) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                let dir = escape(dir.as_os_str().as_encoded_bytes());
+                output.complain(&format!("{dir}: the man pages could not be written: {error}"), Exit::Failed)
+            }
+        }),
         Request::Log { expire } => log::run(invocation, *expire, &output),
     };
     done.unwrap_or_else(|error| output.complain(&error.to_string(), exit_of(&error)))
 }
 
-fn exit_of(error: &SessionError) -> Exit {
+/// The exit code of a command that could not begin.
+pub fn exit_of(error: &SessionError) -> Exit {
     match error {
         SessionError::World(_) | SessionError::State(_) | SessionError::Threads(_) => Exit::Failed,
         _ => Exit::Usage,

@@ -25,6 +25,7 @@
 //! A `.env` file or a direnv of a repository can set the environment, so the environment can only narrow a sweep:
 //! what could widen it has no variable there, `TREESWEEP_PROTECT` adds, and `TREESWEEP_TIME_LIMIT` only shortens.
 
+pub mod amount;
 mod env;
 mod file;
 mod globs;

@@ -52,6 +52,8 @@ pub enum BadValue {
     Jobs(String),
     #[error("`{value}` is not one of {}", .known.join(", "))]
     Choice { value: String, known: &'static [&'static str] },
+    #[error("`{0}` is no amount of space: write a size like `20G` or `20GiB`, or a share like `15%`")]
+    Amount(String),
     #[error("it is empty")]
     Empty,
 }

@@ -10,6 +10,8 @@
 //! | [`restore`]  | what came back, and what did not                                |
 //! | [`rescue`]   | what was registered again, or the branches to choose from       |
 //! | [`guard`]    | how each clone is protected                                     |
+//! | [`space`]    | what is free, and what holds the rest                           |
+//! | [`metrics`]  | a run for a monitoring system                                   |
 //! | [`json`]     | the same for programs                                           |
 //! | [`reasons`]  | what each reason code means and what to do                      |
 //! | [`progress`] | a spinner and a bar, on a terminal only                         |
@@ -22,6 +24,7 @@ mod hints;
 pub mod json;
 pub mod lines;
 pub mod log;
+pub mod metrics;
 pub mod outcome;
 pub mod plan;
 pub mod progress;
@@ -30,6 +33,7 @@ pub mod reasons;
 pub mod rescue;
 pub mod restore;
 pub mod shell;
+pub mod space;
 pub mod style;
 mod table;
 mod text;

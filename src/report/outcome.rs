@@ -26,7 +26,7 @@ fn tells_when_quiet(result: ResultKind) -> bool {
     }
 }
 
-fn word(result: ResultKind) -> &'static str {
+pub(super) fn word(result: ResultKind) -> &'static str {
     match result {
         ResultKind::Removed => "removed",
         ResultKind::Forgotten => "forgotten",

@@ -18,6 +18,8 @@
 //! | `candidates`| which branches an orphan's files are nearest to                          |
 //! | `orphan`    | whether a commit has an orphan's files                                   |
 //! | `examine`   | the questions about one worktree                                         |
+//! | `space`     | free space of the file systems of the roots                              |
+//! | `weigh`     | how much a directory takes                                               |
 //! | `run`       | all clones of a run, and one worktree once more                          |
 
 pub mod absence;
@@ -36,6 +38,7 @@ pub mod orphan;
 pub mod placement;
 pub mod precious;
 pub mod run;
+pub mod space;
 pub mod standing;
 mod strays;
 pub mod terrain;
@@ -44,3 +47,4 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+pub mod weigh;

@@ -10,7 +10,9 @@
 pub mod api;
 pub mod containers;
 pub mod env;
+pub mod fake_engine;
 pub mod git;
+pub mod namespace;
 pub mod plan;
 pub mod scene;
 pub mod snapshot;

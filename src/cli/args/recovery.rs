@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::cli::complete;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct LogArgs {
@@ -17,7 +20,7 @@ pub(super) struct LogArgs {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RestoreArgs {
     /// The worktree's name, or the id of its record as `log` shows it, or the beginning of the id
-    #[arg(value_name = "NAME|ID")]
+    #[arg(value_name = "NAME|ID", add = ArgValueCompleter::new(complete::removed))]
     pub(super) what: OsString,
     /// Where to look for clones [default: the clone around us, else `roots` of the config]
     #[arg(value_name = "ROOT")]

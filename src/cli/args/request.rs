@@ -2,15 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::BString;
 use clap::error::ErrorKind;
 
 use super::globals::{flag, one, text};
+use super::launch::UpArgs;
 use super::recovery::{GuardArgs, LogArgs, RescueArgs, RestoreArgs};
-use super::{COMMANDS, Cli, Command, DropArgs, Globals, PlanArgs, PruneOptions, SetupArgs, error};
+use super::{
+    COMMANDS, Cli, Command, CompletionsArgs, DropArgs, Globals, ManArgs, PlanArgs, PruneOptions, SetupArgs,
+    error,
+};
+use crate::config::amount::Amount;
 use crate::config::nearest::nearest;
-use crate::config::value::duration;
+use crate::config::value::{BadValue, duration};
 use crate::config::{Layer, Origin, Pattern, Setting};
 use crate::report::shell::CommandLine;
 use crate::vantage::paths::{EntryName, escape};
@@ -47,6 +53,13 @@ pub enum Request {
     Restore(Restore),
     Rescue(Rescue),
     Guard(Guard),
+    Up(Up),
+    Completions {
+        shell: String,
+    },
+    Man {
+        dir: PathBuf,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +80,17 @@ pub enum Guard {
     Undo,
 }
 
+/// A launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Up {
+    /// Sweep first.
+    pub prune: bool,
+    /// The workspace folder: absolute.
+    pub folder: PathBuf,
+    /// For `devcontainer up`.
+    pub arguments: Vec<OsString>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restore {
     /// A name, or the beginning of a record's id.
@@ -81,6 +105,11 @@ pub struct Prune {
     pub stale: Vec<EntryName>,
     /// Absolute.
     pub orphans: Vec<PathBuf>,
+    /// What was touched since is kept.
+    pub older_than: Option<Duration>,
+    pub min_free: Option<Amount>,
+    /// Absolute.
+    pub metrics: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +153,10 @@ impl Cli {
             }
             Some(command) => command.split(self.globals),
         };
+        if parts.globals.json() && matches!(asked, Asked::Up(_)) {
+            let why = "--json: standard output is the dev container CLI's, which prints JSON itself";
+            return Err(error(ErrorKind::ArgumentConflict, why));
+        }
         let cwd = directory(cwd, parts.globals.directory())?;
         let roots = roots(&parts.roots, &cwd, bare)?;
         let mut flags = parts.globals.layer(home)?;
@@ -151,6 +184,9 @@ enum Asked {
     Restore(RestoreArgs),
     Rescue(RescueArgs),
     Guard(GuardArgs),
+    Up(UpArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// What all commands share.
@@ -196,6 +232,14 @@ impl Command {
                 let (globals, roots) = (before.merge(with.globals), with.own.roots.clone());
                 (Asked::Guard(with.own), Parts { globals, roots, limit: None })
             }
+            Command::Completions(own) => {
+                (Asked::Completions(own), Parts { globals: before, roots: Vec::new(), limit: None })
+            }
+            Command::Man(own) => (Asked::Man(own), Parts { globals: before, roots: Vec::new(), limit: None }),
+            Command::Up(with) => {
+                let (globals, limit) = (before.merge(with.globals), with.own.time_limit.clone());
+                (Asked::Up(with.own), Parts { globals, roots: Vec::new(), limit })
+            }
         }
     }
 }
@@ -208,6 +252,9 @@ impl Asked {
                 yes: args.yes,
                 stale: args.stale.into_iter().map(stale).collect::<Result<_, _>>()?,
                 orphans: args.orphan.into_iter().map(|p| cwd.join(p)).collect(),
+                older_than: value("--older-than", &args.older_than, duration)?,
+                min_free: value("--min-free", &args.min_free, Amount::parse)?,
+                metrics: args.metrics.map(|file| cwd.join(file)),
             }),
             Asked::Setup(args) => Request::Setup(match args.matching {
                 Some(glob) => Setup::Matching(flag("--matching", &glob, |g| Pattern::parse(g, None))?.value),
@@ -235,8 +282,25 @@ impl Asked {
             }),
             Asked::Guard(args) if args.undo => Request::Guard(Guard::Undo),
             Asked::Guard(args) => Request::Guard(Guard::Protect { lock: args.lock }),
+            Asked::Man(args) => Request::Man { dir: cwd.join(args.dir) },
+            Asked::Completions(args) => Request::Completions { shell: args.shell },
+            Asked::Up(args) => {
+                let folder = args.folder.unwrap_or_else(|| ".".into());
+                let path = if folder == "." { cwd.to_owned() } else { cwd.join(&folder) };
+                is_directory(&path).map_err(|why| missing("PATH", &folder, &why))?;
+                Request::Up(Up { prune: args.prune, folder: path, arguments: args.arguments })
+            }
         })
     }
+}
+
+/// The value of a flag that no layer of settings has.
+fn value<T>(
+    name: &'static str,
+    typed: &Option<OsString>,
+    parse: fn(&str) -> Result<T, BadValue>,
+) -> Result<Option<T>, clap::Error> {
+    Ok(one(name, typed, |t| parse(text(t)?))?.map(|setting| setting.value))
 }
 
 fn bytes(typed: OsString) -> BString {

@@ -244,7 +244,7 @@ fn help(line: &[&str]) -> String {
 #[test]
 fn the_help_of_every_command() {
     insta::assert_snapshot!("help", help(&["--help"]));
-    for name in ["plan", "prune", "setup", "drop", "log", "restore", "rescue", "guard"] {
+    for name in ["plan", "prune", "up", "setup", "drop", "log", "restore", "rescue", "guard", "completions"] {
         insta::assert_snapshot!(format!("help_{name}"), help(&[name, "-h"]));
     }
 }

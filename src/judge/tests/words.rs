@@ -1,7 +1,7 @@
 //! What a person reads: each reason names what it is about, and every question is explained.
 
 use crate::judge::explain::{explain, owned_by};
-use crate::judge::facts::{Asked, Facts, LockFacts, Placement, Question};
+use crate::judge::facts::{Asked, Facts, LockFacts, LockedBy, Placement, Question};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::{self, Policy};
 use crate::judge::testing::*;
@@ -53,7 +53,8 @@ fn reasons_name_the_first_and_count_the_others() {
 fn a_lock_is_shown_with_its_reason() {
     let mut facts = reclaimable();
     for (reason, text) in [("agent", "'agent', 24 h ago"), ("", "no reason given, 24 h ago")] {
-        facts.standing.lock = Some(LockFacts { reason: reason.into(), since: ago(DAY), guard: false });
+        facts.standing.lock =
+            Some(LockFacts { reason: reason.into(), since: ago(DAY), by: LockedBy::Somebody });
         assert_eq!(said(&facts), [text]);
     }
 }
@@ -91,9 +92,9 @@ fn each_question_is_explained_with_what_was_seen_and_what_speaks_against_it() {
     let answers = |facts: &Facts| rows(facts).into_iter().map(|(_, answer)| answer).collect::<Vec<_>>();
     assert!(answers(&unasked())[3..].iter().all(|answer| answer == "not asked"));
     let mut facts = reclaimable();
-    facts.standing.lock = Some(LockFacts { reason: "".into(), since: ago(0), guard: true });
+    facts.standing.lock = Some(LockFacts { reason: "".into(), since: ago(0), by: LockedBy::Guard });
     assert!(answers(&facts)[2].starts_with("locked by treesweep's own guard"));
-    facts.standing.lock = Some(LockFacts { reason: "".into(), since: ago(0), guard: false });
+    facts.standing.lock = Some(LockFacts { reason: "".into(), since: ago(0), by: LockedBy::Somebody });
     assert_eq!(answers(&facts)[2], "locked; locked: no reason given, 0 s ago");
     index(&mut facts).missing = true;
     assert_eq!(answers(&facts)[7], "there is no index; nothing against it");

@@ -60,7 +60,26 @@ fn everything() -> Report {
     ];
     let mut outcomes = results.map(|(result, branch)| outcome(result, branch)).to_vec();
     outcomes[0].reason = None;
-    Report { plan: all, outcomes }
+    let place = |path: &[u8]| LocalPlace::of(Some(path.as_bstr()));
+    let space = SpaceRow {
+        path: place(b"/src/\xff"),
+        size: 9,
+        available_before: 1,
+        available_after: 2,
+        wanted: Some(3),
+    };
+    let holder = HolderRow {
+        name: Name::of(Some(b"n\xff".as_bstr())),
+        path: place(b"/src/n\xff"),
+        verdict: VerdictKind::Keep,
+        class: Some(Class::Unowned),
+        code: Some(reasons::ALL[0]),
+        bytes: 1,
+        at_least: true,
+    };
+    let unfinished = HolderRow { code: None, class: None, ..holder.clone() };
+    let plain = SpaceRow { wanted: None, ..space.clone() };
+    Report { plan: all, outcomes, space: vec![space, plain], holders: vec![holder, unfinished] }
 }
 
 #[test]
