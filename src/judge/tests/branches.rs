@@ -40,7 +40,7 @@ fn an_owned_branch_that_the_trunk_contains_goes() {
 #[test]
 fn every_other_branch_stays() {
     let content: Change = |f| history(f).landed = Landed::Content { trunk_ref: "refs/heads/main".into() };
-    let selected = "a person's selection is the checkout, not its branch";
+    let selected = "you chose its checkout, not its branch";
     let cases: [(Change, Mandate, &str); 6] = [
         (content, Mandate::Automatic, "only its content has landed in refs/heads/main, not its commits"),
         (content, Mandate::Person { force: false }, "only its content"),

@@ -86,7 +86,7 @@ fn each_question_is_explained_with_what_was_seen_and_what_speaks_against_it() {
         row("history", "refs/remotes/origin/main contains it, made 30 days ago; nothing against it"),
         row("activity", "its index changed 30 days ago; nothing against it"),
         row("index", "compared with the tree of HEAD; nothing against it"),
-        row("tree", "0 files in 0 directories were looked at; nothing against it"),
+        row("tree", "0 files in 0 directories, all looked at; nothing against it"),
     ];
     assert_eq!(rows(&reclaimable()), expected);
     let answers = |facts: &Facts| rows(facts).into_iter().map(|(_, answer)| answer).collect::<Vec<_>>();
