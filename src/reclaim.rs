@@ -4,17 +4,18 @@
 //! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
 //! may not see (other processes, engines) it asks of a thread outside.
 
+mod expected;
+
 use std::collections::HashSet;
 use std::sync::Mutex;
 
 use bstr::{BString, ByteSlice};
-use gix::ObjectId;
 
+pub use self::expected::Expected;
 use crate::beneath::Dir;
 use crate::engine::world::World;
 use crate::git::index::Depth;
 use crate::git::open::Unreadable;
-use crate::judge::facts::{Facts, Placement, Subject};
 use crate::judge::reason::{Code, Reason};
 use crate::judge::rules::Policy;
 use crate::judge::tree_facts::Fingerprint;
@@ -40,85 +41,6 @@ pub struct Order {
     pub candidate: Candidate,
     pub mandate: Mandate,
     pub expected: Expected,
-}
-
-/// What must not have changed since the plan was shown, however harmless the change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    pub path: Option<LocalPath>,
-    entry: Option<FileId>,
-    checkout: Option<FileId>,
-    branch: Option<BString>,
-    tip: Option<ObjectId>,
-    /// Every byte of it, where a person agreed to a list of what is lost: more than was listed must not go.
-    listed: Option<Listed>,
-    /// The plan saw only that its removal had begun; when it was put back, anything may be there that the judge allows.
-    interrupted: bool,
-}
-
-/// The state of directory and entry when what would be lost was listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Listed {
-    tree: Option<Fingerprint>,
-    entry: Option<Fingerprint>,
-}
-
-impl Listed {
-    fn of(facts: &Facts) -> Self {
-        Self { tree: facts.tree.answer().and_then(|tree| tree.fingerprint), entry: facts.entry_fingerprint }
-    }
-}
-
-impl Expected {
-    /// Of what a person agreed to lose, as `facts` describe it.
-    pub fn to_the_byte(facts: &Facts) -> Self {
-        Self { listed: Some(Listed::of(facts)), ..Self::of(facts) }
-    }
-
-    /// Of a worktree whose removal an earlier run began.
-    pub fn of_interrupted(path: Option<LocalPath>) -> Self {
-        Self { path, entry: None, checkout: None, branch: None, tip: None, listed: None, interrupted: true }
-    }
-
-    pub fn of(facts: &Facts) -> Self {
-        let head = facts.head.answer();
-        let entry = match &facts.subject {
-            Subject::Registered { id, .. } => *id,
-            Subject::Orphan { .. } | Subject::Trash { .. } => None,
-        };
-        let checkout = match (&facts.standing.placement, &facts.subject) {
-            (Placement::Joined { seen, .. }, _) | (_, Subject::Orphan { seen: Some(seen), .. }) => {
-                Some(seen.id)
-            }
-            _ => None,
-        };
-        Self {
-            path: facts.path().cloned(),
-            entry,
-            checkout,
-            branch: head.and_then(|h| h.branch.clone()),
-            tip: head.and_then(|h| h.tip),
-            listed: None,
-            interrupted: false,
-        }
-    }
-
-    /// What differs now that `facts` are, for a person.
-    fn difference(&self, facts: &Facts) -> Option<String> {
-        let now = &Self::of(facts);
-        let changed = |what: &str| Some(format!("{what} is not what the plan saw"));
-        match self {
-            _ if self.interrupted => None,
-            _ if self.entry != now.entry => changed("its administrative entry"),
-            _ if self.checkout != now.checkout || self.path != now.path => changed("its directory"),
-            _ if self.branch != now.branch => changed("its branch"),
-            _ if self.tip != now.tip => changed("its commit"),
-            _ if self.listed.is_some_and(|listed| listed != Listed::of(facts)) => Some(
-                "something in it changed after what would be lost was listed; name it once more".to_owned(),
-            ),
-            _ => None,
-        }
-    }
 }
 
 /// What came of the orders of one run.
@@ -270,6 +192,8 @@ impl<'a> Conductor<'a> {
             if let Some(earlier) = resumed.map(|at| done.outcomes.remove(at)) {
                 let notes = [outcome.note.take(), earlier.note];
                 outcome.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
+                // What kept it from being finished says more than what is seen of it then.
+                outcome.reason = earlier.reason.or(outcome.reason);
             }
             done.outcomes.push(outcome);
         }
@@ -360,10 +284,10 @@ impl<'a> Conductor<'a> {
         policy: &Policy,
     ) -> Result<Warrant, Reason> {
         if let Some(difference) = order.expected.difference(&examined.facts) {
-            let first = match order.expected.listed {
-                None => examined.judgement.reasons.first().cloned(),
+            let first = match order.expected.is_listed() {
+                false => examined.judgement.reasons.first().cloned(),
                 // What the person overrides is not why it stays.
-                Some(_) => None,
+                true => None,
             };
             return Err(first.unwrap_or_else(|| Reason::new(Code::RecentlyActive, difference)));
         }
