@@ -202,6 +202,15 @@ impl Dir {
         Ok(names)
     }
 
+    /// When it was made, which nobody can set and which tells it from a later one that got its inode; `None` where the file
+    /// system does not say.
+    pub fn born(&self) -> Result<Option<Stamp>, Refused> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
+        let s = rustix::fs::statx(&self.fd, "", flags, StatxFlags::BTIME)?;
+        let known = StatxFlags::from_bits_retain(s.stx_mask).contains(StatxFlags::BTIME);
+        Ok(known.then(|| Stamp { seconds: s.stx_btime.tv_sec, nanos: s.stx_btime.tv_nsec }))
+    }
+
     /// For messages, and for libraries that take a path.
     pub fn path(&self) -> &LocalPath {
         &self.path

@@ -4,6 +4,7 @@
 //! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
 //! may not see (other processes, engines) it asks of a thread outside.
 
+mod expected;
 mod order;
 
 use std::collections::HashSet;
@@ -34,7 +35,8 @@ use crate::sweep::protect::Protected;
 use crate::sweep::{EnterError, Hooks, LockedClone, Sweeper};
 use crate::vantage::paths::{FileId, LocalPath};
 
-pub use order::{Expected, Order};
+pub use expected::Expected;
+pub use order::Order;
 
 /// What came of the orders of one run.
 #[derive(Debug, Default)]
@@ -186,6 +188,8 @@ impl<'a> Conductor<'a> {
             if let Some(earlier) = resumed.map(|at| done.outcomes.remove(at)) {
                 let notes = [outcome.note.take(), earlier.note];
                 outcome.note = Some(notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
+                // What kept it from being finished says more than what is seen of it then.
+                outcome.reason = earlier.reason.or(outcome.reason);
             }
             done.outcomes.push(outcome);
         }
@@ -277,7 +281,7 @@ impl<'a> Conductor<'a> {
     ) -> Result<Warrant, Reason> {
         if let Some(difference) = order.expected.difference(&examined.facts) {
             // What the person overrides is not why it stays.
-            let first = match order.expected.is_to_the_byte() {
+            let first = match order.expected.is_listed() {
                 true => None,
                 false => examined.judgement.reasons.first().cloned(),
             };

@@ -157,19 +157,22 @@ fn what_the_configuration_points_into_stays() {
         ("include.path", "~/link/.worktrees/x/config"),
         ("includeIf.gitdir:/nowhere/.path", inside.as_str()),
     ];
+    // From outside: with some of these git can't even enter the clone.
+    let file = clone.common_dir().join("config");
+    let config = |args: &[&str]| env.git(env.root(), &[&["config", "--file", utf8(&file)], args].concat());
     for (key, value) in cases {
-        clone.git(&["config", key, value]);
+        config(&[key, value]);
         let seen = plan(&env);
         seen.assert_kept("x", &["referenced"]);
         seen.assert_verdict("y", "reclaim");
-        clone.git(&["config", "--unset", key]);
+        config(&["--unset", key]);
     }
     for (key, value) in
         [("core.hooksPath", ".githooks"), ("include.path", "extra"), ("core.hooksPath", "/opt")]
     {
-        clone.git(&["config", key, value]);
+        config(&[key, value]);
         plan(&env).assert_verdict("x", "reclaim");
-        clone.git(&["config", "--unset", key]);
+        config(&["--unset", key]);
     }
 }
 

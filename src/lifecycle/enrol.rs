@@ -53,9 +53,8 @@ pub fn enrol(
         file_system: FileSystem { id: now.id, mount_point: Bytes::new(now.mount_point) },
         time: jiff::Timestamp::now(),
     };
-    let id = registration.id.ok_or(EnrolError::Replaced)?;
     let clone_state = state.clone_state(site.common_id)?;
-    marker::enrol(&clone_state, id, &marker).map_err(failed)?;
+    marker::enrol(&clone_state, &entry, &marker).map_err(failed)?;
     marker::write(&entry, &marker).map_err(failed)
 }
 

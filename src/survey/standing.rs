@@ -208,11 +208,13 @@ impl<'a> Standings<'a> {
     }
 
     fn has_record(&self, registration: &Registration, marker: &MarkerState) -> bool {
-        let (MarkerState::Ready(marker), Some(state), Some(id)) = (marker, &self.state, registration.id)
+        let (MarkerState::Ready(marker), Some(state), Some(entry)) =
+            (marker, &self.state, self.entry(registration))
         else {
             return false;
         };
-        marker::enrolment(state, &registration.name).ok().flatten().is_some_and(|e| e.matches(id, marker))
+        let noted = marker::enrolment(state, &registration.name).ok().flatten();
+        noted.is_some_and(|noted| Some(noted.entry) == registration.id && noted.matches(&entry, marker))
     }
 
     /// What the marker says of the path at which its checkout would be: it speaks at its own vantage only, and as long

@@ -78,6 +78,9 @@ pub struct Enrolment {
     pub marker: Marker,
     /// The entry that was enrolled: one made anew under the same name is another.
     pub entry: FileId,
+    /// When that was made, in seconds and nanoseconds: a later one may get its inode.
+    #[serde(default)]
+    pub born: Option<(i64, u32)>,
 }
 
 /// Reads the marker of `entry`, which is called `name`. Everything that is not exactly a marker of ours counts as none.
@@ -127,8 +130,9 @@ pub fn write(entry: &Dir, marker: &Marker) -> io::Result<()> {
 /// Notes in the state directory that the entry `entry` was enrolled with `marker`.
 ///
 /// To be called before [`write`]: a marker without its record owns less than both, a record without a marker nothing.
-pub fn enrol(state: &CloneState, entry: FileId, marker: &Marker) -> io::Result<()> {
-    let bytes = serde_json::to_vec(&Enrolment { marker: marker.clone(), entry })?;
+pub fn enrol(state: &CloneState, entry: &Dir, marker: &Marker) -> io::Result<()> {
+    let (entry, born) = identity(entry).map_err(atomic::io_error)?;
+    let bytes = serde_json::to_vec(&Enrolment { marker: marker.clone(), entry, born })?;
     state.write(RECORDS, &record_name(&marker.name.0), &bytes, Durable::Yes)
 }
 
@@ -140,11 +144,17 @@ pub fn enrolment(state: &CloneState, name: &EntryName) -> io::Result<Option<Enro
     Ok(ours.then_some(enrolment))
 }
 
+fn identity(entry: &Dir) -> Result<(FileId, Option<(i64, u32)>), Refused> {
+    Ok((entry.own_meta()?.id, entry.born()?.map(|at| (at.seconds, at.nanos))))
+}
+
 impl Enrolment {
-    /// It is of this entry, and of what this marker says: the path is no part of it, as worktrees move.
-    pub fn matches(&self, entry: FileId, marker: &Marker) -> bool {
-        self.entry == entry
-            && self.marker.name == marker.name
+    /// It is of this entry, and of what this marker says: the path is no part of it, as worktrees move. What can't be
+    /// looked at is another one.
+    pub fn matches(&self, entry: &Dir, marker: &Marker) -> bool {
+        let same = identity(entry)
+            .is_ok_and(|(id, born)| id == self.entry && (self.born.is_none() || self.born == born));
+        same && self.marker.name == marker.name
             && self.marker.branch == marker.branch
             && self.marker.vantage == marker.vantage
     }
@@ -189,17 +199,28 @@ mod tests {
         assert_eq!(read(&entry, &name), MarkerState::None);
         let clone = state.clone_state(id).unwrap();
         assert_eq!(enrolment(&clone, &name).unwrap(), None);
-        enrol(&clone, id, &marker).unwrap();
+        enrol(&clone, &entry, &marker).unwrap();
         write(&entry, &marker).unwrap();
         write(&entry, &marker).unwrap();
         assert_eq!(read(&entry, &name), MarkerState::Ready(marker.clone()));
         let noted = enrolment(&clone, &name).unwrap().unwrap();
-        assert!(noted.matches(id, &marker));
-        assert!(!noted.matches(FileId { ino: id.ino + 1, ..id }, &marker), "another entry of that name");
+        assert!(noted.matches(&entry, &marker));
+        let another = FileId { ino: id.ino + 1, ..id };
+        assert!(
+            !Enrolment { entry: another, ..noted.clone() }.matches(&entry, &marker),
+            "another of that name"
+        );
+        let earlier = noted.born.map(|(seconds, nanos)| (seconds - 1, nanos));
+        assert!(
+            earlier.is_none_or(|born| {
+                !Enrolment { born: Some(born), ..noted.clone() }.matches(&entry, &marker)
+            }),
+            "another one with its inode"
+        );
         let branch = Some(Bytes::new("refs/heads/other"));
-        assert!(!noted.matches(id, &Marker { branch, ..marker.clone() }));
+        assert!(!noted.matches(&entry, &Marker { branch, ..marker.clone() }));
         let moved = Marker { path: Bytes::new("/w/y"), recorded_path: Bytes::new("/w/y"), ..marker };
-        assert!(noted.matches(id, &moved), "worktrees move");
+        assert!(noted.matches(&entry, &moved), "worktrees move");
     }
 
     #[test]
