@@ -224,6 +224,31 @@ mod tests {
     }
 
     #[test]
+    fn each_name_has_a_record_of_its_own_and_another_ones_is_none() {
+        let tmp = place();
+        let state = StateDir::open(&local(&tmp.path().join("state/treesweep"))).unwrap();
+        let id = FileId { dev: 1, ino: 2 };
+        let clone = state.clone_state(id).unwrap();
+        let noted = |name: &str| enrolment(&clone, &EntryName::new(name).unwrap()).unwrap();
+        let (x, y) = (marker(b"x", &state), marker(b"y", &state));
+        enrol(&clone, id, &x).unwrap();
+        enrol(&clone, id, &y).unwrap();
+        assert_eq!((noted("x").unwrap().marker, noted("y").unwrap().marker), (x.clone(), y.clone()));
+        for marker in [y, Marker { schema: SCHEMA + 1, ..x }] {
+            let bytes = serde_json::to_vec(&Enrolment { marker, entry: id }).unwrap();
+            clone.write(RECORDS, &record_name(b"x"), &bytes, Durable::Yes).unwrap();
+            assert_eq!(noted("x"), None);
+        }
+    }
+
+    #[test]
+    fn file_systems_are_told_apart() {
+        let id = |path: &str| FileSystem::id_of(&Dir::open(&local(path.as_ref())).unwrap()).unwrap();
+        assert_eq!(id("/proc/1"), id("/proc"));
+        assert_ne!(id("/proc"), id("/"));
+    }
+
+    #[test]
     fn whatever_is_not_exactly_a_marker_counts_as_none() {
         let tmp = place();
         let dir = tmp.path().join("x/treesweep");

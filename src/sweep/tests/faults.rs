@@ -40,6 +40,21 @@ fn matrix(what: What, refused: Option<(&'static str, Errno)>, errors: &[Errno]) 
     }
 }
 
+/// Without room for its state a clone can be swept, as that is what makes room; without its state for another reason not.
+#[test]
+fn only_a_full_disk_is_entered_without_state() {
+    for (errno, enters) in [(Errno::NOSPC, true), (Errno::IO, false)] {
+        let scene = Scene::new();
+        std::fs::create_dir(scene.clone.path.join(".git/treesweep")).unwrap();
+        let enter = || scene.sweep(|_, clone| clone.state().is_none());
+        let (result, _) = run_where(Some(("mkdir", errno)), None, enter);
+        match result.unwrap() {
+            Ok(without) => assert!(enters && without, "{errno}"),
+            Err(error) => assert!(!enters && matches!(error, EnterError::State(_)), "{errno}: {error}"),
+        }
+    }
+}
+
 /// As on an overlay, whose lower layer is not renamed.
 const NO_RENAME: Option<(&str, Errno)> = Some(("rename", Errno::XDEV));
 

@@ -235,6 +235,62 @@ fn a_missing_parent_proves_nothing_when_the_clone_moved() {
     assert!(scene.entry().exists() && scene.has_branch());
 }
 
+impl Scene {
+    /// The only journal, changed by `change`.
+    fn change_journal(&self, change: impl FnOnce(&mut serde_json::Value)) {
+        let common = self.clone.common().own_meta().unwrap().id;
+        let dir = self.clone.root.join(format!("state/treesweep/{}-{}/journal", common.dev, common.ino));
+        let path = std::fs::read_dir(dir).unwrap().next().unwrap().unwrap().path();
+        let mut journal = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        change(&mut journal);
+        std::fs::write(&path, journal.to_string()).unwrap();
+    }
+}
+
+/// The same where the clone is in its place: what is left of the way says on which disk the checkout would be.
+#[test]
+fn a_missing_parent_is_gone_only_if_its_disk_is_there() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    std::fs::rename(scene.clone.root.join("w"), scene.clone.root.join("elsewhere")).unwrap();
+    let move_disk = |by: i64| {
+        scene.change_journal(|journal| {
+            let dev = &mut journal["checkout"]["id"]["dev"];
+            *dev = (dev.as_i64().unwrap() + by).into();
+        });
+    };
+    move_disk(1);
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!((outcome.result, outcome.reason.unwrap().code), (Ending::Skipped, Code::Interrupted));
+    assert!(scene.entry().exists() && scene.has_branch());
+    move_disk(-1);
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
+    assert!(!scene.entry().exists() && !scene.has_branch());
+}
+
+/// What a run left aside is finished if it is gone, and somebody else's if it is elsewhere.
+#[test]
+fn trash_that_was_taken_away_is_finished_or_given_up() {
+    let scene = killed(What::Remove, Step::Aside, false);
+    std::fs::remove_dir_all(scene.trash()).unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
+    assert!(!scene.entry().exists() && !scene.has_branch());
+    for (back, why) in [(true, "in its place again"), (false, "by another object")] {
+        let scene = killed(What::Remove, Step::Aside, false);
+        if back {
+            std::fs::rename(scene.trash(), scene.checkout()).unwrap();
+        } else {
+            std::fs::rename(scene.trash(), scene.clone.root.join("moved")).unwrap();
+            std::fs::create_dir(scene.checkout()).unwrap();
+        }
+        let outcome = scene.resume().pop().unwrap();
+        assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+        assert!(outcome.note.unwrap().contains(why));
+        assert!(scene.checkout().exists() && scene.entry().exists() && scene.has_branch());
+    }
+}
+
 #[test]
 fn a_request_to_stop_is_finished_by_the_next_run() {
     let scene = Scene::new();
