@@ -75,6 +75,11 @@ fn every_command_line_is_one_that_treesweep_takes() {
         texts.push((path.clone(), blocks(&fs::read_to_string(path).expect("a page"))));
     }
     let mut lines = 0;
+    let manifest = root().join("contrib/kubernetes/cronjob.yaml");
+    let args = fs::read_to_string(&manifest).expect("the manifest");
+    let (_, args) = args.split_once("args:\n").expect("arguments");
+    let args = args.lines().map_while(|line| line.trim().strip_prefix("- ")).collect::<Vec<_>>().join(" ");
+    texts.push((manifest, format!("treesweep {args}\n")));
     for (path, text) in texts {
         for mut words in command_lines(&text) {
             // Places that this machine does not have.
