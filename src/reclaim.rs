@@ -205,7 +205,7 @@ impl<'a> Conductor<'a> {
         let sweeper = Sweeper {
             state: self.state,
             stop: &self.session.stop,
-            jobs: self.session.jobs(),
+            jobs: self.session.deleters(),
             progress: &teller,
             protected: self.protected,
         };

@@ -39,9 +39,9 @@ pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Resul
     let session = Session::begin(invocation, &prune.orphans)?;
     let progress = Bars::new();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false, &progress)?;
+    let mut seen = session.look(Some(&state), None, &progress)?;
     progress.tell(Event::Pause);
-    let plan = seen.plan.clone().without_explanations();
+    let plan = seen.plan.clone();
     let view = view(invocation, output);
     let mut exit = engines(&plan);
     if !invocation.quiet {
