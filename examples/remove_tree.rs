@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use treesweep::beneath::Dir;
 use treesweep::stop::Stop;
-use treesweep::sweep::remove::{Order, remove_tree};
+use treesweep::sweep::remove::{Order, THREADS_PER_CORE, remove_tree};
 use treesweep::vantage::paths::LocalPath;
 
 /// Nobody looks on.
@@ -22,7 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(dir) = line.next() else { return Err("usage: remove_tree DIR [THREADS]".into()) };
     let jobs = match line.next() {
         Some(threads) => threads.to_string_lossy().parse()?,
-        None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        None => {
+            std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).saturating_mul(THREADS_PER_CORE)
+        }
     };
     let path = LocalPath::new(PathBuf::from(dir).canonicalize()?).ok_or("no path")?;
     let parent = Dir::open(&path.parent().ok_or("a root")?)?;

@@ -26,6 +26,7 @@ use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
 use crate::survey::run::{SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
+use crate::sweep::remove;
 use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
 use crate::vantage::paths::{EntryName, FileId, LocalPath, RecordedPath, escape};
@@ -196,10 +197,10 @@ impl Session {
         }
     }
 
-    /// Threads for deleting.
+    /// Threads for deleting: more than there are cores, as each waits for the disk most of the time.
     pub fn deleters(&self) -> NonZeroUsize {
         let named = self.settings.jobs.as_ref().map(|jobs| jobs.value);
-        named.unwrap_or_else(cores)
+        named.unwrap_or_else(|| cores().saturating_mul(remove::THREADS_PER_CORE))
     }
 }
 
