@@ -62,13 +62,12 @@ class Bench:
         if found != wanted:
             raise SystemExit(f"scripts/bench: {root}: the plan has {found}, and {wanted} was to be measured")
 
-    def status_loop(self, root, how="status --porcelain"):
+    def status_loop(self, root):
         """A script that asks git of every worktree. Git is told where each one is: it can't find them by its own links,
         which a container wrote."""
         script, app = root / "status.sh", root / "app"
         names = sorted(os.listdir(app / ".git/worktrees"))
-        lines = [f"git --git-dir={app}/.git/worktrees/{n} --work-tree={app}/.worktrees/{n} {how}\n" for n in names]
-        script.write_text("".join(lines))
+        script.write_text("".join(f"{samples.told_where(app, name)} status --porcelain\n" for name in names))
         return f"sh {script}"
 
 
@@ -157,15 +156,11 @@ def delete(bench, where, medium, rm_bar, rm_goal, rmz_bar, rmz_goal, runs):
 
 
 def prune(bench):
-    root = samples.landed(bench.place, 60, 2000, container=False)
-    app, names = root / "app", samples.names(60)
-    # The sample lies where its paths say, and a copy of it elsewhere.
-    copy = bench.place.sample("landed-60x2000-host.copy", lambda to: shutil.copytree(app, to / "app", symlinks=True))
-    again, removal = root / "again.sh", root / "remove.sh"
-    # A copy has other inodes: as after a checkout, the index has to know them.
-    refresh = bench.status_loop(root, "update-index -q --really-refresh")
-    again.write_text(f"set -e\nrm -rf {app}\ncp -a {copy}/app {app}\n{refresh}\n"
-                     f"touch -d 2026-01-05T10:00:10Z {app}/.git/worktrees/*/index\nsync -f {app}\n")
+    model, names = samples.landed(bench.place, 60, 2000, container=False) / "app", samples.names(60)
+    root = bench.place.cache / "prune"
+    root.mkdir(exist_ok=True)
+    app, again, removal = root / "app", root / "again.sh", root / "remove.sh"
+    again.write_text("set -e\n" + samples.copied(model, app, names) + f"sync -f {app}\n")
     removal.write_text("set -e\n" + "".join(
         f"git -C {app} worktree remove --force {app}/.worktrees/{name}\n" for name in names))
     bench.place.run("sh", again)
@@ -176,7 +171,7 @@ def prune(bench):
             Command("git worktree remove loop", f"sh {removal}", f"sh {again}"),
         ], runs=1)
     finally:
-        bench.place.run("sh", again)
+        shutil.rmtree(root)
     result = Result("60 worktrees of 2,000 files on disk: plan, removal and proof")
     result.timed(timed)
     ratio = timed["treesweep prune --yes"].ratio(timed["git worktree remove loop"])

@@ -10,6 +10,8 @@ from pathlib import Path
 # Part of each sample's name: a sample of another recipe is made anew.
 RECIPE = 1
 CONTAINER = "/workspaces/app"
+# When the files of all samples were written, and when their indices were.
+OLD, LATER = "2026-01-05T10:00:00Z", "2026-01-05T10:00:10Z"
 
 
 class Place:
@@ -104,20 +106,36 @@ def enrol(place, root, names):
 
 
 def age(place, app, names):
-    """Nothing is younger than three days, and git knows it."""
-    old = "2026-01-05T10:00:00Z"
-    place.run("find", app, "-exec", "touch", "-h", "-d", old, "{}", "+")
+    """Nothing was touched lately, and git knows it."""
+    place.run("find", app, "-exec", "touch", "-h", "-d", OLD, "{}", "+")
     refresh(place, app, names)
     # The index is a little younger than its files, as when nothing was changed since the checkout.
     for name in names:
         entry = app / ".git" / "worktrees" / name
-        place.run("touch", "-d", "2026-01-05T10:00:10Z", *(entry / part for part in ("index", "HEAD", "logs/HEAD")))
+        place.run("touch", "-d", LATER, *(entry / part for part in ("index", "HEAD", "logs/HEAD")))
+
+
+def told_where(app, name):
+    """Git that is told where a worktree is, as it can't be found by links that a container wrote."""
+    return f"git --git-dir={app}/.git/worktrees/{name} --work-tree={app}/.worktrees/{name}"
 
 
 def refresh(place, app, names):
+    """Stat data in each index as the files are now."""
     for name in names:
-        place.run("git", "--git-dir", app / ".git" / "worktrees" / name, "--work-tree", app / ".worktrees" / name,
-                  "update-index", "-q", "--really-refresh")
+        place.run(*told_where(app, name).split(), "update-index", "-q", "--really-refresh")
+
+
+def copied(model, app, names):
+    """The lines of a script that makes `app` anew: a copy of `model` with its own paths in all links, and indices that
+    know the inodes of the copy."""
+    lines = [f"rm -rf {app}", f"cp -a {model} {app}"]
+    for name in names:
+        entry, checkout = f"{app}/.git/worktrees/{name}", f"{app}/.worktrees/{name}"
+        lines += [f"echo {checkout}/.git >{entry}/gitdir", f"echo gitdir: {entry} >{checkout}/.git",
+                  f"{told_where(app, name)} update-index -q --really-refresh",
+                  f"touch -d {OLD} {checkout} {checkout}/.git", f"touch -d {LATER} {entry}/index"]
+    return "\n".join(lines) + "\n"
 
 
 def as_in_container(app, names):
