@@ -1,7 +1,9 @@
 //! The walk beneath one root, by as many workers as the current rayon pool has. Each directory is listed once; what its
 //! names are comes with the listing, so that nothing else is looked at.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,7 +119,7 @@ fn names_in(dir: &Dir) -> Result<Names, Refused> {
             FileType::RegularFile => Kind::File,
             FileType::Symlink => Kind::Symlink,
             // Some file systems don't tell, and other kinds are rare.
-            _ => match dir.meta(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name)) {
+            _ => match dir.meta(OsStr::from_bytes(name)) {
                 Ok(meta) => meta.kind,
                 Err(Refused::Absent) => continue,
                 Err(refused) => return Err(refused),
