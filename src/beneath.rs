@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
@@ -41,7 +42,7 @@ pub struct Stamp {
     pub nanos: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Directory,
     File,
@@ -141,14 +142,7 @@ impl Dir {
     pub fn file(&self, relative: impl AsRef<Path>) -> Result<(File, Meta), Refused> {
         let relative = relative.as_ref();
         let resolve = RESOLVE | ResolveFlags::NO_XDEV;
-        let seen = rustix::fs::openat2(
-            &self.fd,
-            relative,
-            OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-            Mode::empty(),
-            resolve,
-        )?;
-        let meta = meta_at(&seen, Path::new(""))?;
+        let meta = self.meta_with(relative, resolve)?;
         if meta.kind != Kind::File {
             return Err(Refused::WrongKind(meta.kind));
         }
@@ -163,23 +157,49 @@ impl Dir {
 
     /// All bytes of the regular file `relative`, if they are at most `limit`.
     pub fn read(&self, relative: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>, Refused> {
-        let (file, meta) = self.file(relative)?;
+        self.read_with_meta(relative, limit).map(|(bytes, _)| bytes)
+    }
+
+    /// The same, and what the file is.
+    pub fn read_with_meta(&self, relative: impl AsRef<Path>, limit: u64) -> Result<(Vec<u8>, Meta), Refused> {
+        let (mut file, meta) = self.file(relative)?;
         if meta.size > limit {
             return Err(Refused::TooLarge { size: meta.size, limit });
         }
-        let mut bytes = Vec::with_capacity(meta.size as usize);
-        // The file may have grown since: one byte more than the limit tells.
-        file.take(limit + 1).read_to_end(&mut bytes)?;
+        // One byte more than it has: a read that is short of that has met the end, and no other has to ask for it.
+        let mut bytes = vec![0; meta.size as usize + 1];
+        let mut length = 0;
+        while length < meta.size as usize {
+            match file.read(&mut bytes[length..]) {
+                Ok(0) => break,
+                Ok(more) => length += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        bytes.truncate(length);
+        // It has grown since, or is one of those that say that they are empty.
+        if length as u64 != meta.size || meta.size == 0 {
+            file.take((limit + 1).saturating_sub(length as u64)).read_to_end(&mut bytes)?;
+        }
         if bytes.len() as u64 > limit {
             return Err(Refused::TooLarge { size: bytes.len() as u64, limit });
         }
-        Ok(bytes)
+        Ok((bytes, meta))
     }
 
     /// What `relative` is; a symlink as its last component is answered for itself, an earlier one is refused.
     pub fn meta(&self, relative: impl AsRef<Path>) -> Result<Meta, Refused> {
+        self.meta_with(relative.as_ref(), RESOLVE)
+    }
+
+    fn meta_with(&self, relative: &Path, resolve: ResolveFlags) -> Result<Meta, Refused> {
+        // A name of its own lies in this directory, whatever it is, so that no path has to be resolved for it.
+        if is_name(relative) {
+            return meta_at(&self.fd, relative);
+        }
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let seen = rustix::fs::openat2(&self.fd, relative.as_ref(), flags, Mode::empty(), RESOLVE)?;
+        let seen = rustix::fs::openat2(&self.fd, relative, flags, Mode::empty(), resolve)?;
         meta_at(&seen, Path::new(""))
     }
 
@@ -208,7 +228,7 @@ impl Dir {
         let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
         let s = rustix::fs::statx(&self.fd, "", flags, StatxFlags::BTIME)?;
         let known = StatxFlags::from_bits_retain(s.stx_mask).contains(StatxFlags::BTIME);
-        Ok(known.then(|| Stamp { seconds: s.stx_btime.tv_sec, nanos: s.stx_btime.tv_nsec }))
+        Ok(known.then_some(Stamp { seconds: s.stx_btime.tv_sec, nanos: s.stx_btime.tv_nsec }))
     }
 
     /// For messages, and for libraries that take a path.
@@ -221,6 +241,12 @@ impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Whether `relative` is one component that leads neither here nor upwards.
+fn is_name(relative: &Path) -> bool {
+    let bytes = relative.as_os_str().as_bytes();
+    !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/')
 }
 
 /// What `name` in the directory `dir` is (an empty name: `dir` itself), links not followed.
@@ -306,6 +332,8 @@ mod tests {
         assert!(matches!(dir.read("../f", 9), Err(Refused::MountCrossed)), "leaving is refused as EXDEV");
         assert_eq!(dir.meta("l").unwrap().kind, Kind::Symlink);
         assert!(dir.meta("ld/g").is_err());
+        assert!(matches!(dir.meta(".."), Err(Refused::MountCrossed)), "nor is it looked at");
+        assert_eq!(dir.meta(".").unwrap(), dir.own_meta().unwrap());
         assert_eq!(dir.names().unwrap().len(), 5);
     }
 }

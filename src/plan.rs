@@ -242,14 +242,6 @@ impl Plan {
         Self { schema: SCHEMA, ..Self::default() }
     }
 
-    /// Explanations are long: a document has them only where they were asked for.
-    pub fn without_explanations(mut self) -> Self {
-        for row in self.clones.iter_mut().flat_map(|c| &mut c.worktrees) {
-            row.explanation.clear();
-        }
-        self
-    }
-
     /// Counts the rows of all clones.
     pub fn total(&mut self) {
         let mut totals = Totals::default();

@@ -33,15 +33,20 @@ pub struct Leftovers {
     pub warnings: Vec<String>,
 }
 
-/// Makes the plan. `leftovers` is asked for each clone by its number in the terrain.
+/// Makes the plan. `leftovers` is asked for each clone by its number in the terrain. Explanations are long: only the rows
+/// with the name `explained` have one.
 pub fn plan(
     terrain: &Terrain,
     surveyed: &[SurveyedClone],
     world: &World,
     policy: &Policy,
     leftovers: &[Leftovers],
+    explained: Option<&BStr>,
 ) -> Plan {
-    let clones = surveyed.iter().zip(leftovers).map(|(clone, left)| clone_plan(terrain, clone, policy, left));
+    let clones = surveyed
+        .iter()
+        .zip(leftovers)
+        .map(|(clone, left)| clone_plan(terrain, clone, policy, left, explained));
     let warnings = terrain.field.warnings.iter().cloned();
     let mut plan = Plan {
         schema: SCHEMA,
@@ -65,13 +70,19 @@ pub fn engine_row(engine: &crate::engine::client::Engine) -> EngineRow {
     }
 }
 
-fn clone_plan(terrain: &Terrain, clone: &SurveyedClone, policy: &Policy, left: &Leftovers) -> ClonePlan {
+fn clone_plan(
+    terrain: &Terrain,
+    clone: &SurveyedClone,
+    policy: &Policy,
+    left: &Leftovers,
+    explained: Option<&BStr>,
+) -> ClonePlan {
     let site = &terrain.field.clones[clone.clone];
     let mut worktrees: Vec<Row> = clone
         .worktrees
         .iter()
         .filter(|e| !left.interrupted.iter().any(|i| is_of(i, e)))
-        .map(|e| row(e, policy))
+        .map(|e| row(e, policy, explained))
         .collect();
     worktrees.extend(left.interrupted.iter().map(resumed));
     worktrees.extend(left.unknown.iter().map(unknown_trash));
@@ -90,7 +101,7 @@ pub fn is_of(interrupted: &Interrupted, examined: &Examined) -> bool {
 }
 
 /// The row of one worktree.
-pub fn row(examined: &Examined, policy: &Policy) -> Row {
+fn row(examined: &Examined, policy: &Policy, explained: Option<&BStr>) -> Row {
     let (facts, judgement) = (&examined.facts, &examined.judgement);
     let (name, recorded): (&BStr, Option<&BStr>) = match &facts.subject {
         Subject::Registered { name, recorded, .. } => {
@@ -131,7 +142,7 @@ pub fn row(examined: &Examined, policy: &Policy) -> Row {
         bytes: goes.map(|t| t.size.freed),
         last_activity: seen.into_iter().chain(met).chain(touched).max().and_then(timestamp),
         pickable: judgement.pickable,
-        explanation: explain(facts, policy),
+        explanation: if explained == Some(name) { explain(facts, policy) } else { Vec::new() },
     }
 }
 

@@ -148,7 +148,7 @@ impl<'a> Conductor<'a> {
         let sweeper = Sweeper {
             state: self.state,
             stop: &self.session.stop,
-            jobs: self.session.jobs(),
+            jobs: self.session.deleters(),
             progress: &teller,
             protected: self.protected,
         };

@@ -1,11 +1,12 @@
 //! What every command starts with: settings, roots, the world outside, and the terrain.
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use bstr::ByteSlice;
+use bstr::{BStr, ByteSlice};
 
 use crate::beneath::{Dir, Stamp};
 use crate::cli::args::Invocation;
@@ -25,6 +26,7 @@ use crate::survey::examine::{ClonePlace, Inquiry};
 use crate::survey::holds::translators;
 use crate::survey::run::{Candidate, SurveyedClone, clone_places, known_checkouts, survey};
 use crate::survey::terrain::Terrain;
+use crate::sweep::remove;
 use crate::sweep::resume::{Interrupted, pending};
 use crate::vantage::own_container::OwnContainer;
 use crate::vantage::paths::{EntryName, FileId, LocalPath, RecordedPath, escape};
@@ -59,6 +61,8 @@ pub struct Session {
     pub gatherer: Gatherer,
     pub stop: Stop,
     pub warnings: Vec<String>,
+    /// Threads for looking.
+    pool: rayon::ThreadPool,
 }
 
 /// Everything that was seen, for one plan.
@@ -92,7 +96,9 @@ impl Session {
             Some(limit) => Stop::at(Instant::now() + limit.value),
             None => Stop::never(),
         };
-        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings })
+        let lookers = settings.jobs.as_ref().map_or_else(cores, |jobs| jobs.value);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(lookers.get()).build()?;
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings, pool })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.
@@ -104,7 +110,9 @@ impl Session {
         });
         let world = world?;
         let bounds = self.roots.iter().map(|r| r.path.clone()).collect();
-        let terrain = Terrain::survey(bounds, field, infers(&world), |site| self.translators(site, &world));
+        let translators = |site: &CloneSite| self.translators(site, &world);
+        let survey = || Terrain::survey(bounds, field, infers(&world), translators);
+        let terrain = self.pool.install(survey);
         Ok((world, terrain))
     }
 
@@ -117,7 +125,7 @@ impl Session {
 
     /// Looks for clones beneath the roots; engines and processes are not asked.
     pub fn field(&self) -> Field {
-        discover(&self.roots, &self.stop)
+        self.pool.install(|| discover(&self.roots, &self.stop))
     }
 
     /// What the questions of this run are asked with.
@@ -144,11 +152,12 @@ impl Session {
         }
     }
 
-    /// Looks at everything and judges it.
+    /// Looks at everything and judges it. With the name of a worktree to `explain`, every question is asked, and the plan
+    /// has the answers for that name.
     pub fn look(
         &self,
         state: Option<&StateDir>,
-        thorough: bool,
+        explain: Option<&BStr>,
         progress: &dyn Progress,
     ) -> Result<Seen, SessionError> {
         let (world, terrain) = self.see()?;
@@ -159,10 +168,11 @@ impl Session {
             known.extend(interrupted.checkout);
             policy.going.extend(interrupted.path.into_iter().chain(interrupted.trash));
         }
+        let thorough = explain.is_some();
         let inquiry = Inquiry { thorough, progress, ..self.inquiry(&world, state, &policy, &known, &clones) };
-        let clones = self.pool()?.install(|| survey(&terrain, &inquiry));
+        let clones = self.pool.install(|| survey(&terrain, &inquiry));
         let leftovers = leftovers(&terrain, &clones, state);
-        let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers);
+        let mut plan = planning::plan(&terrain, &clones, &world, &policy, &leftovers, explain);
         plan.warnings.splice(0..0, self.warnings.iter().cloned());
         Ok(Seen { terrain, world, policy, clones, leftovers, plan })
     }
@@ -194,15 +204,15 @@ impl Session {
         }
     }
 
-    fn pool(&self) -> Result<rayon::ThreadPool, SessionError> {
-        Ok(rayon::ThreadPoolBuilder::new().num_threads(self.jobs().get()).build()?)
+    /// Threads for deleting: more than there are cores, as each waits for the disk most of the time.
+    pub fn deleters(&self) -> NonZeroUsize {
+        let named = self.settings.jobs.as_ref().map(|jobs| jobs.value);
+        named.unwrap_or_else(|| cores().saturating_mul(remove::THREADS_PER_CORE))
     }
+}
 
-    /// Threads for looking and for deleting.
-    pub fn jobs(&self) -> std::num::NonZeroUsize {
-        let default = || std::thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
-        self.settings.jobs.as_ref().map_or_else(default, |j| j.value)
-    }
+fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The time, for ages.

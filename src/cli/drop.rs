@@ -77,10 +77,10 @@ fn by_picker(
     output: &mut Output,
 ) -> Result<Exit, SessionError> {
     let progress = output.progress();
-    let mut seen = session.look(Some(state), false, &*progress)?;
+    let mut seen = session.look(Some(state), None, &*progress)?;
     progress.tell(Event::Pause);
     let orders = picked(&seen, output);
-    let plan = seen.plan.clone().without_explanations();
+    let plan = seen.plan.clone();
     if orders.is_empty() {
         return Ok(output.aside("nothing was chosen\n").and(engines(&plan)));
     }

@@ -76,9 +76,9 @@ fn perform(
     let (systems, mut exit) = systems(&session, prune, output);
     let progress = output.progress();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false, &*progress)?;
+    let mut seen = session.look(Some(&state), None, &*progress)?;
     progress.tell(Event::Pause);
-    let plan = seen.plan.clone().without_explanations();
+    let plan = seen.plan.clone();
     let view = view(invocation, output);
     exit = exit.and(engines(&plan));
     if !invocation.quiet {
@@ -169,7 +169,7 @@ fn systems(session: &Session, prune: &Prune, output: &Output) -> (Vec<FileSystem
 pub fn without_asking(session: &Session) -> Result<(Plan, Reclaimed), SessionError> {
     let progress = Bars::new();
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let mut seen = session.look(Some(&state), false, &progress)?;
+    let mut seen = session.look(Some(&state), None, &progress)?;
     progress.tell(Event::Pause);
     let orders = automatic_orders(&seen);
     let done = carry_out(session, &mut seen, &state, orders, &progress);

@@ -79,11 +79,11 @@ fn plan(invocation: &Invocation, named: Option<&BStr>, output: &Output) -> Resul
     let session = Session::begin(invocation, &[])?;
     let progress = output.progress();
     let state = StateDir::open_existing(&StateDir::default_path()?)?;
-    let seen = session.look(state.as_ref(), named.is_some(), &*progress)?;
+    let seen = session.look(state.as_ref(), named, &*progress)?;
     progress.tell(Event::Pause);
     let view = view(invocation, output);
     let shown = match (named, invocation.json) {
-        (_, true) => output.json(&only(&seen.plan, named)),
+        (_, true) => output.json(&seen.plan),
         (None, false) => output
             .aside(&plan_report::warnings(&seen.plan, &view))
             .and(output.text(&plan_report::render(&seen.plan, &view))),
@@ -101,17 +101,6 @@ pub fn engines(plan: &Plan) -> Exit {
         e.configured && !matches!(e.state.as_str(), "answered" | "ignored" | "remote")
     };
     if plan.engines.iter().any(|e| failed(&e)) { Exit::Failed } else { Exit::Done }
-}
-
-/// Explanations are long: the document has them only of what was asked for.
-fn only(plan: &Plan, named: Option<&BStr>) -> Plan {
-    let mut plan = plan.clone();
-    for row in plan.clones.iter_mut().flat_map(|c| &mut c.worktrees) {
-        if row.name.text.as_deref().map(|n| BStr::new(n.as_bytes())) != named {
-            row.explanation.clear();
-        }
-    }
-    plan
 }
 
 /// How this run's text looks.

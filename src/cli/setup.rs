@@ -142,7 +142,7 @@ fn one(
     enrol(state, site, registration, &path).map_err(|e| format!("{name} could not be enrolled: {e}"))?;
     // The one predicate, asked once more now that the marker is there.
     let eyes = CloneEyes::open(site, ground.roots, trunk_setting(inquiry)).ok();
-    let ownership = Standings::new(ground, c, eyes.as_ref(), inquiry).of_registration(r).ownership;
+    let ownership = Standings::new(ground, c, eyes.as_ref(), inquiry).of_registration(r).0.ownership;
     Ok(Enrolled {
         name: Name::of(Some(name.as_bstr())),
         path: LocalPlace::of(Some(path.as_bstr())),

@@ -18,11 +18,13 @@ use bollard::query_parameters::{
 };
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use futures_util::StreamExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::engine::containers::{Container, Init};
 use crate::engine::endpoints::{Address, Endpoint, Origin, is_absence};
 use crate::engine::forms::Wsl;
+use crate::engine::ping;
 use crate::engine::place::Spot;
 use crate::engine::reading::{Reader, Volumes};
 use crate::vantage::mountinfo::MountTable;
@@ -180,8 +182,8 @@ async fn converse(endpoint: &Endpoint, ask: &Ask<'_>) -> Result<(String, Vec<Con
     };
     let deadline = Instant::now() + ask.time_limit;
     let listed = timeout_at(deadline, async {
-        probe(path).await?;
-        list(path, &endpoint.address.to_string(), ask.versions).await
+        let connected = probe(path).await?;
+        list(path, connected, &endpoint.address.to_string(), ask).await
     });
     let (docker, summaries, volumes) = listed.await.map_err(|_| EngineState::TimedOut)??;
     let reader = Reader::new(&summaries, volumes, ask.own, ask.wsl, ask.mounts);
@@ -190,13 +192,13 @@ async fn converse(endpoint: &Endpoint, ask: &Ask<'_>) -> Result<(String, Vec<Con
     Ok((docker.client_version().to_string(), containers))
 }
 
-/// Connects once without a word: bollard's errors don't tell apart why a connection fails.
-async fn probe(path: &Path) -> Result<(), EngineState> {
+/// Connects once: bollard's errors don't tell apart why a connection fails.
+async fn probe(path: &Path) -> Result<UnixStream, EngineState> {
     let meta = fs::metadata(path).map_err(|e| refusal(path, &e))?;
     if !meta.file_type().is_socket() {
         return Err(EngineState::Failed("not a socket".into()));
     }
-    tokio::net::UnixStream::connect(path).await.map(drop).map_err(|e| refusal(path, &e))
+    UnixStream::connect(path).await.map_err(|e| refusal(path, &e))
 }
 
 fn refusal(path: &Path, error: &io::Error) -> EngineState {
@@ -222,7 +224,13 @@ fn helpful_group(path: &Path) -> Option<String> {
 type Listed = (Docker, Vec<ContainerSummary>, Volumes);
 
 /// The version, all containers, and the volumes that they use.
-async fn list(path: &Path, address: &str, versions: &KnownVersions) -> Result<Listed, EngineState> {
+async fn list(
+    path: &Path,
+    connected: UnixStream,
+    address: &str,
+    ask: &Ask<'_>,
+) -> Result<Listed, EngineState> {
+    let versions = ask.versions;
     let path = path.to_str().ok_or_else(|| EngineState::Failed("its path is not UTF-8".into()))?;
     if let Some(version) = versions.get(address) {
         let docker = connect(path, &version)?;
@@ -235,7 +243,14 @@ async fn list(path: &Path, address: &str, versions: &KnownVersions) -> Result<Li
             Err(_) => versions.set(address, None),
         }
     }
-    let docker = connect(path, API_DEFAULT_VERSION)?.negotiate_version().await.map_err(failure)?;
+    // One that hangs at this may still answer the usual question.
+    let pinged = timeout(ask.time_limit / 4, ping::api_version(&connected)).await;
+    let docker = match pinged.ok().flatten() {
+        Some(theirs) if theirs < *API_DEFAULT_VERSION => connect(path, &theirs)?,
+        Some(_) => connect(path, API_DEFAULT_VERSION)?,
+        None => connect(path, API_DEFAULT_VERSION)?.negotiate_version().await.map_err(failure)?,
+    };
+    drop(connected);
     let summaries = containers(&docker).await.map_err(failure)?;
     versions.set(address, Some(docker.client_version()));
     let volumes = volumes(&docker, &summaries).await?;

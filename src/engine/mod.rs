@@ -18,6 +18,7 @@ pub mod endpoints;
 pub mod foreign;
 pub mod forms;
 pub mod liveness;
+mod ping;
 pub mod place;
 mod proc_fs;
 pub mod processes;

@@ -5,9 +5,10 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use gix::ObjectId;
+use rayon::prelude::*;
 
 use crate::beneath::{Dir, Kind, Refused, Stamp};
-use crate::git::open::{Unreadable, read_optional};
+use crate::git::open::Unreadable;
 use crate::vantage::paths::{EntryName, FileId, RecordedPath, escape, is_gits_space};
 
 /// Most bytes of a path file; git's own limit is the file system's `PATH_MAX` with a prefix.
@@ -69,7 +70,8 @@ impl Registration {
 /// `worktrees` is not a real directory of this mount, or can't be listed.
 pub fn registrations(common: &Dir) -> Result<Vec<Registration>, Unreadable> {
     let Some(worktrees) = Worktrees::open(common)? else { return Ok(Vec::new()) };
-    Ok(worktrees.names()?.into_iter().map(|name| worktrees.registration(name)).collect())
+    // Each by itself, so that none waits for another; the order stays that of the names.
+    Ok(worktrees.names()?.into_par_iter().map(|name| worktrees.registration(name)).collect())
 }
 
 /// The directory `worktrees` of a clone.
@@ -122,15 +124,26 @@ fn read_entry(worktrees: &Dir, common_id: FileId, name: EntryName) -> Registrati
         Ok(meta) => meta.id,
         Err(refused) => return Registration::unreadable(name, format!("the entry: {refused}")),
     };
+    let (head, head_at) = split(read_head(&entry));
+    let (common, made) = split(check_common(worktrees, &entry, common_id));
+    let touched = [head_at, stamp_of(&entry, "index"), stamp_of(&entry, "logs/HEAD")];
     Registration {
         id: Some(id),
         recorded: read_recorded(&entry),
-        head: read_head(&entry),
-        common: check_common(worktrees, &entry, common_id),
+        head,
+        common,
         lock: read_lock(&entry),
-        made: stamp_of(&entry, "commondir"),
-        touched: ["HEAD", "index", "logs/HEAD"].iter().filter_map(|f| stamp_of(&entry, f)).max(),
+        made,
+        touched: touched.into_iter().flatten().max(),
         name,
+    }
+}
+
+/// What a file says, and when it was written.
+fn split<T>(read: Result<(T, Stamp), Unreadable>) -> (Result<T, Unreadable>, Option<Stamp>) {
+    match read {
+        Ok((said, at)) => (Ok(said), Some(at)),
+        Err(why) => (Err(why), None),
     }
 }
 
@@ -150,15 +163,15 @@ impl Registration {
     }
 }
 
-fn required(entry: &Dir, name: &str, limit: u64) -> Result<Vec<u8>, Unreadable> {
-    match read_optional(entry, name, limit)? {
-        Some(bytes) => Ok(bytes),
-        None => Err(Unreadable(format!("{}/{name}: does not exist", entry.path()))),
+fn required(entry: &Dir, name: &str, limit: u64) -> Result<(Vec<u8>, Stamp), Unreadable> {
+    match entry.read_with_meta(name, limit) {
+        Ok((bytes, meta)) => Ok((bytes, meta.mtime)),
+        Err(refused) => Err(Unreadable(format!("{}/{name}: {refused}", entry.path()))),
     }
 }
 
 fn read_recorded(entry: &Dir) -> Result<RecordedPath, Unreadable> {
-    let bytes = required(entry, "gitdir", PATH_FILE)?;
+    let (bytes, _) = required(entry, "gitdir", PATH_FILE)?;
     parse_gitdir(&bytes).map_err(|why| Unreadable(format!("{}/gitdir: {why}", entry.path())))
 }
 
@@ -170,12 +183,13 @@ pub(crate) fn parse_gitdir(bytes: &[u8]) -> Result<RecordedPath, &'static str> {
     Ok(RecordedPath::parse(bytes).ok_or("is empty")?.without_dot_git())
 }
 
-fn read_head(entry: &Dir) -> Result<Head, Unreadable> {
-    let bytes = required(entry, "HEAD", HEAD_FILE)?;
-    parse_head(&bytes).ok_or_else(|| {
+fn read_head(entry: &Dir) -> Result<(Head, Stamp), Unreadable> {
+    let (bytes, at) = required(entry, "HEAD", HEAD_FILE)?;
+    let head = parse_head(&bytes).ok_or_else(|| {
         let shown = escape(&bytes[..bytes.len().min(60)]);
         Unreadable(format!("{}/HEAD: is neither a branch nor a commit: '{shown}'", entry.path()))
-    })
+    })?;
+    Ok((head, at))
 }
 
 /// `ref: <name>` or a hexadecimal object id, as git writes them; a name must be a valid one below `refs/`.
@@ -191,13 +205,13 @@ pub fn parse_head(bytes: &[u8]) -> Option<Head> {
 }
 
 /// `commondir` is a path relative to the entry (git writes `../..`); it must lead to the clone, by device and inode.
-fn check_common(worktrees: &Dir, entry: &Dir, common_id: FileId) -> Result<(), Unreadable> {
-    let bytes = required(entry, "commondir", PATH_FILE)?;
+fn check_common(worktrees: &Dir, entry: &Dir, common_id: FileId) -> Result<((), Stamp), Unreadable> {
+    let (bytes, written) = required(entry, "commondir", PATH_FILE)?;
     let shown = |why: &str| Unreadable(format!("{}/commondir: {why}", entry.path()));
     let path = RecordedPath::parse(&bytes).ok_or_else(|| shown("is empty"))?;
     if path.as_bstr() == "../.." {
         // The usual case: the entry was opened beneath `worktrees`, and that beneath the clone's directory.
-        return Ok(());
+        return Ok(((), written));
     }
     let entry_path = RecordedPath::new(entry.path().as_bstr());
     let resolved = path
@@ -205,16 +219,21 @@ fn check_common(worktrees: &Dir, entry: &Dir, common_id: FileId) -> Result<(), U
         .and_then(|p| crate::vantage::paths::LocalPath::new(p.as_bstr().to_path_lossy()));
     let Some(resolved) = resolved else { return Err(shown("leads nowhere")) };
     match crate::beneath::lstat(&resolved) {
-        Ok(meta) if meta.kind == Kind::Directory && meta.id == common_id => Ok(()),
+        Ok(meta) if meta.kind == Kind::Directory && meta.id == common_id => Ok(((), written)),
         Ok(_) => Err(shown(&format!("'{path}' is not the clone of {}", worktrees.path()))),
         Err(refused) => Err(shown(&format!("'{path}' {refused}"))),
     }
 }
 
 fn read_lock(entry: &Dir) -> Result<Option<Lock>, Unreadable> {
-    let Some(bytes) = read_optional(entry, "locked", LOCK_FILE)? else { return Ok(None) };
-    let reason = bytes.trim_end_with(|c| c.is_ascii_whitespace()).into();
-    Ok(Some(Lock { reason, since: stamp_of(entry, "locked").unwrap_or_default() }))
+    match entry.read_with_meta("locked", LOCK_FILE) {
+        Ok((bytes, meta)) => {
+            let reason = bytes.trim_end_with(|c| c.is_ascii_whitespace()).into();
+            Ok(Some(Lock { reason, since: meta.mtime }))
+        }
+        Err(Refused::Absent) => Ok(None),
+        Err(refused) => Err(Unreadable(format!("{}/locked: {refused}", entry.path()))),
+    }
 }
 
 fn stamp_of(dir: &Dir, name: &str) -> Option<Stamp> {

@@ -67,12 +67,22 @@ impl Ground<'_> {
         let mut above = path.parent();
         while let Some(dir) = above {
             let rest = path.below(&dir).unwrap_or_default();
-            if let Some(real) = std::fs::canonicalize(dir.as_path()).ok().and_then(LocalPath::new) {
+            if let Some(real) = self.real_path_of(&dir) {
                 return real.join(rest).filter(|real| self.is_in_bounds(real)).unwrap_or(path);
             }
             above = dir.parent();
         }
         path
+    }
+
+    /// Hundreds of recorded paths lie in one directory, so it is asked once.
+    fn real_path_of(&self, dir: &LocalPath) -> Option<LocalPath> {
+        if let Some(known) = self.real.borrow().get(dir) {
+            return known.clone();
+        }
+        let real = std::fs::canonicalize(dir.as_path()).ok().and_then(LocalPath::new);
+        self.real.borrow_mut().insert(dir.clone(), real.clone());
+        real
     }
 
     /// Looks at `path` from the root above it, following no link.

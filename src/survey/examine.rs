@@ -1,5 +1,6 @@
 //! Gathers the facts of one worktree, question by question, as the judge asks for them.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::judge::facts::{
     ActivityFacts, Asked, Facts, HeadFacts, HistoryFacts, OrphanMatch, Placement, Question, Subject,
 };
 use crate::judge::rules::Policy;
-use crate::judge::tree_facts::{Fingerprint, IndexFacts, TreeFacts};
+use crate::judge::tree_facts::{IndexFacts, TreeFacts};
 use crate::judge::verdict::{self, Judgement};
 use crate::report::progress::{Event, Progress};
 use crate::state_dir::StateDir;
@@ -92,22 +93,33 @@ pub struct HalfExamined {
 impl<'a> Examiner<'a> {
     /// Asks what needs the clone's shared history: everything before the index. Not for several threads at once.
     pub fn begin(&self, r: usize, registration: &Registration, reach: &mut Reach<'_>) -> HalfExamined {
-        let standing = self.standings.of_registration(r);
+        let (standing, enrolled) = self.standings.of_registration(r);
         let subject = Subject::Registered {
             name: registration.name.clone(),
             id: registration.id,
             recorded: registration.recorded.clone().ok(),
         };
         let mut facts = Facts::new(subject, standing);
+        let entry = OnceCell::new();
+        // Most entries answer for themselves, so that theirs is not opened before it is asked.
+        let entry = || match entry.get_or_init(|| held_entry(self.site, registration)) {
+            Ok(entry) => Ok(entry),
+            Err(why) => Err(why.clone()),
+        };
         if self.inquiry.depth == Depth::BeforeRemoval {
-            facts.entry_fingerprint = self.entry_fingerprint(registration);
+            facts.entry_fingerprint = entry().ok().and_then(|e| fingerprint_of(e, self.inquiry.stop).ok());
         }
         while let Some(question) = self.next(&facts).filter(|q| *q < Question::Index) {
             match question {
                 Question::Standing => break,
                 Question::Liveness => self.liveness(&mut facts),
-                Question::Head => facts.head = asked(self.head(registration, reach)),
-                Question::History => facts.history = asked(self.history(&facts, registration, reach)),
+                Question::Head => {
+                    facts.head = asked(entry().and_then(|entry| self.head(entry, registration, reach)));
+                }
+                Question::History => {
+                    let answer = entry().and_then(|e| self.history(&facts, e, registration, enrolled, reach));
+                    facts.history = asked(answer);
+                }
                 Question::Activity => facts.activity = asked(self.activity(&facts, Some(registration))),
                 Question::Index | Question::Tree => {}
             }
@@ -140,15 +152,14 @@ impl<'a> Examiner<'a> {
         facts.liveness = Asked::Answered(holds(facts, self.site, self.inquiry));
     }
 
-    fn entry_fingerprint(&self, registration: &Registration) -> Option<Fingerprint> {
-        let entry = held_entry(self.site, registration).ok()?;
-        fingerprint_of(&entry, self.inquiry.stop).ok()
-    }
-
-    fn head(&self, registration: &Registration, reach: &mut Reach<'_>) -> Result<HeadFacts, Unreadable> {
-        let entry = held_entry(self.site, registration)?;
+    fn head(
+        &self,
+        entry: &Dir,
+        registration: &Registration,
+        reach: &mut Reach<'_>,
+    ) -> Result<HeadFacts, Unreadable> {
         let head = registration.head.as_ref().map_err(Clone::clone)?;
-        let facts = head_facts(&self.eyes.repo, &entry, head, &self.eyes.refs, reach)?;
+        let facts = head_facts(&self.eyes.repo, entry, head, &self.eyes.refs, reach)?;
         // What is beyond reach may only not have been met yet.
         self.history.in_time().map(|()| facts)
     }
@@ -156,18 +167,14 @@ impl<'a> Examiner<'a> {
     fn history(
         &self,
         facts: &Facts,
+        entry: &Dir,
         registration: &Registration,
+        enrolled: Option<Stamp>,
         reach: &mut Reach<'_>,
     ) -> Result<HistoryFacts, Unreadable> {
         let head = facts.head.answer().ok_or_else(|| Unreadable::new("its HEAD is not known"))?;
-        let worktree = Worktree {
-            site: self.site,
-            entry: &held_entry(self.site, registration)?,
-            registration,
-            head,
-            enrolled: self.standings.enrolled_at(registration),
-            branch_may_go: facts.standing.ownership.is_owned(),
-        };
+        let branch_may_go = facts.standing.ownership.is_owned();
+        let worktree = Worktree { site: self.site, entry, registration, head, enrolled, branch_may_go };
         let removing = self.inquiry.depth == Depth::BeforeRemoval;
         self.history.ask(self.eyes, &worktree, removing.then_some(reach))
     }

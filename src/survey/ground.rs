@@ -41,6 +41,8 @@ pub struct Ground<'a> {
     alive: RefCell<HashMap<(usize, LocalPath), bool>>,
     /// What is at a path, links followed but for the last component.
     objects: RefCell<HashMap<LocalPath, Option<FileId>>>,
+    /// Directories outside of the roots with their links followed; `None`: it can't be done.
+    pub(super) real: RefCell<HashMap<LocalPath, Option<LocalPath>>>,
 }
 
 /// An object store, and the common directory of a clone that borrows from it (`objects/info/alternates`).
@@ -80,6 +82,7 @@ impl<'a> Ground<'a> {
             listings: Listings::default(),
             alive: RefCell::default(),
             objects: RefCell::default(),
+            real: RefCell::default(),
         }
     }
 

@@ -186,7 +186,7 @@ impl Ground<'_> {
     /// A path of another namespace is not taken for a path of this host because it looks like one: it has to lie beneath
     /// a root, or something has to be there.
     fn is_of_this_host(&self, local: &LocalPath) -> bool {
-        self.is_in_bounds(local) || beneath::lstat(local).is_ok()
+        self.is_in_bounds(local) || self.object_at(local).is_some()
     }
 
     /// What is at the translated path of a registration that no checkout is joined with.

@@ -133,7 +133,7 @@ fn unreadable_clone(
                 id: registration.id,
                 recorded: registration.recorded.clone().ok(),
             };
-            (Some(registration.clone()), Facts::new(subject, standings.of_registration(r)))
+            (Some(registration.clone()), Facts::new(subject, standings.of_registration(r).0))
         })
         .collect();
     all.extend(orphans.iter().map(|w| (None, standings.of_orphan(*w))));

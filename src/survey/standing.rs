@@ -29,6 +29,8 @@ pub struct Standings<'a> {
     /// `None` if the clone could not be opened.
     pub eyes: Option<&'a CloneEyes>,
     pub inquiry: &'a Inquiry<'a>,
+    /// The directory of all entries.
+    worktrees: Option<Dir>,
     state: Option<CloneState>,
     vantage: Option<VantageId>,
     has_foreign: bool,
@@ -51,11 +53,12 @@ impl<'a> Standings<'a> {
         let has_foreign = side.translators.iter().any(mounted)
             || (0..side.registrations.len()).any(|r| is_foreign(ground, c, r));
         let pointed = eyes.map_or_else(Vec::new, |eyes| pointed(ground, c, &eyes.pointed_at));
-        Self { ground, c, eyes, inquiry, state, vantage, has_foreign, pointed }
+        let worktrees = side.site.common.dir("worktrees").ok();
+        Self { ground, c, eyes, inquiry, worktrees, state, vantage, has_foreign, pointed }
     }
 
-    /// Registration `r` of the clone.
-    pub fn of_registration(&self, r: usize) -> Standing {
+    /// Registration `r` of the clone, and when it was enrolled, as its marker says.
+    pub fn of_registration(&self, r: usize) -> (Standing, Option<Stamp>) {
         let registration = &self.ground.sides[self.c].registrations[r];
         let marker = self.marker(registration);
         let witness = |expected: &LocalPath| self.witness(&marker, registration, expected);
@@ -67,7 +70,11 @@ impl<'a> Standings<'a> {
             by: if lock.reason == GUARD_REASON { LockedBy::Guard } else { LockedBy::Somebody },
         });
         let holds = self.holds(registration, &placement);
-        Standing { placement, ownership, lock, holds }
+        let enrolled = match &marker {
+            MarkerState::Ready(marker) => Some(Stamp { seconds: marker.time.as_second(), nanos: 0 }),
+            _ => None,
+        };
+        (Standing { placement, ownership, lock, holds }, enrolled)
     }
 
     /// The checkout number `w`, which no registration answers for.
@@ -153,17 +160,8 @@ impl<'a> Standings<'a> {
         Facts::new(Subject::Trash { name, path: path.clone(), seen }, standing)
     }
 
-    /// When the worktree was enrolled, as its marker says.
-    pub fn enrolled_at(&self, registration: &Registration) -> Option<Stamp> {
-        match self.marker(registration) {
-            MarkerState::Ready(marker) => Some(Stamp { seconds: marker.time.as_second(), nanos: 0 }),
-            _ => None,
-        }
-    }
-
     fn entry(&self, registration: &Registration) -> Option<Dir> {
-        let worktrees = self.ground.sides[self.c].site.common.dir("worktrees").ok()?;
-        worktrees.dir(registration.name.as_os_str()).ok()
+        self.worktrees.as_ref()?.dir(registration.name.as_os_str()).ok()
     }
 
     fn marker(&self, registration: &Registration) -> MarkerState {
@@ -175,6 +173,9 @@ impl<'a> Standings<'a> {
 
     /// A marker of another tool that the user's configuration honours: a plain file in the exact entry.
     fn other_marker(&self, registration: &Registration) -> Option<String> {
+        if self.inquiry.settings.markers.is_empty() {
+            return None;
+        }
         let entry = self.entry(registration)?;
         self.inquiry.settings.markers.iter().map(|m| &m.value).find_map(|path| {
             let plain = entry.file(path.as_path()).is_ok();

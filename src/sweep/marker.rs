@@ -227,15 +227,16 @@ mod tests {
     fn each_name_has_a_record_of_its_own_and_another_ones_is_none() {
         let tmp = place();
         let state = StateDir::open(&local(&tmp.path().join("state/treesweep"))).unwrap();
-        let id = FileId { dev: 1, ino: 2 };
+        let entry = Dir::open(&local(tmp.path())).unwrap();
+        let id = entry.own_meta().unwrap().id;
         let clone = state.clone_state(id).unwrap();
         let noted = |name: &str| enrolment(&clone, &EntryName::new(name).unwrap()).unwrap();
         let (x, y) = (marker(b"x", &state), marker(b"y", &state));
-        enrol(&clone, id, &x).unwrap();
-        enrol(&clone, id, &y).unwrap();
+        enrol(&clone, &entry, &x).unwrap();
+        enrol(&clone, &entry, &y).unwrap();
         assert_eq!((noted("x").unwrap().marker, noted("y").unwrap().marker), (x.clone(), y.clone()));
         for marker in [y, Marker { schema: SCHEMA + 1, ..x }] {
-            let bytes = serde_json::to_vec(&Enrolment { marker, entry: id }).unwrap();
+            let bytes = serde_json::to_vec(&Enrolment { marker, entry: id, born: None }).unwrap();
             clone.write(RECORDS, &record_name(b"x"), &bytes, Durable::Yes).unwrap();
             assert_eq!(noted("x"), None);
         }

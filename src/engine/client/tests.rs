@@ -22,6 +22,8 @@ enum Reply {
     /// Promises more than it sends.
     CloseMidAnswer,
     Junk,
+    /// `/_ping`, as engines answer it.
+    Pong(&'static str),
 }
 
 /// An engine on a socket in a directory of its own; its thread ends with the test's process.
@@ -95,6 +97,7 @@ fn answer_one(mut stream: UnixStream, log: &Mutex<Vec<String>>, answer: &dyn Fn(
         }
         Reply::CloseMidAnswer => ok("[{\"Id\":", 1000),
         Reply::Junk => "\x1b[31mno HTTP\r\n\r\n".to_owned(),
+        Reply::Pong(version) => format!("HTTP/1.1 200 OK\r\nApi-Version: {version}\r\n\r\nOK"),
         Reply::Hang => {
             thread::sleep(Duration::from_secs(60));
             return;
@@ -190,6 +193,22 @@ fn an_engine_that_was_replaced_is_asked_for_its_version_anew() {
         Some(ClientVersion { major_version: 1, minor_version: 47 }),
     );
     assert!(asking.one(fake.endpoint()).answered());
+}
+
+#[test]
+fn an_engine_that_says_its_version_at_once_is_not_asked_for_more() {
+    // A newer one than we know is spoken to as one that we know.
+    for (says, spoken) in [("1.41", "1.41"), ("9.99", &*API_DEFAULT_VERSION.to_string())] {
+        let fake = Fake::serve(move |path| match path {
+            "/_ping" => Reply::Pong(says),
+            path if path.ends_with("/containers/json") => Reply::Json(json!([])),
+            _ => Reply::Status(404),
+        });
+        let state = asking().one(fake.endpoint()).state;
+        assert_eq!(state, EngineState::Answered { api_version: spoken.into() });
+        let asked = fake.requests();
+        assert!(!asked.iter().any(|line| line.contains("/version")), "{asked:?}");
+    }
 }
 
 #[test]

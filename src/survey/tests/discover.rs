@@ -200,3 +200,35 @@ fn the_clone_around_a_directory() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn what_is_found_does_not_depend_on_how_many_look() {
+    let scene = Scene::new();
+    for n in 0..12 {
+        scene.clone(&format!("app{n}")).dir(&format!("app{n}/a/b/c")).dir(&format!("deep/er{n}/x/y"));
+        scene.worktree(&format!("app{n}"), "x", &format!("trees/{n}/x"), "/nowhere");
+        scene.file(&format!("odd{n}/.git"), "junk").git_dir(&format!("bare/{n}.git"));
+    }
+    let looked = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let field = pool.install(|| scene.discover());
+        (clones(&scene, &field), checkouts(&scene, &field), field.trash, field.warnings)
+    };
+    let alone = looked(1);
+    assert_eq!((alone.0.len(), alone.1.len(), alone.3.len()), (24, 12, 12));
+    for threads in [2, 3, 8] {
+        assert_eq!(looked(threads), alone, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_walk_that_is_stopped_says_so_once() {
+    let scene = Scene::new();
+    scene.clone("app").clone("lib");
+    let stop = crate::stop::Stop::never();
+    stop.request();
+    let field = crate::survey::discover::discover(&[scene.root("")], &stop);
+    assert!(field.clones.is_empty());
+    let [only] = &field.warnings[..] else { panic!("{:?}", field.warnings) };
+    assert!(only.ends_with("the time was up before it was walked whole"), "{only}");
+}

@@ -31,6 +31,10 @@ use crate::sweep::atomic::bstr_path;
 use crate::sweep::outcome::{Progress, Removed};
 use crate::vantage::paths::{FileId, escape};
 
+/// So many threads delete for each core where nobody says how many: on a disk each of them waits most of the time, and in
+/// memory more of them cost nothing (docs/benchmarks.md).
+pub const THREADS_PER_CORE: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
+
 /// What is to be removed, and how.
 pub struct Order<'a> {
     /// Holds the directory.

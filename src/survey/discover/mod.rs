@@ -6,14 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
+use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::beneath::{self, Dir, Kind, Refused};
-use crate::git::layout;
 use crate::git::registration::Pointer;
 use crate::stop::Stop;
-use crate::sweep::trash;
 use crate::vantage::paths::{FileId, LocalPath, RecordedPath, escape};
+
+mod walk;
+
+use walk::Met;
 
 /// Most bytes of a `.git` file.
 const DOT_GIT_FILE: u64 = 16 << 10;
@@ -81,99 +84,69 @@ impl CloneSite {
     }
 }
 
-/// Walks all `roots`; what can't be read is a warning, and the walk goes on.
+/// Walks all `roots`; what can't be read is a warning, and the walk goes on. Threads: those of the current rayon pool.
 pub fn discover(roots: &[Root], stop: &Stop) -> Field {
-    let mut walk = Walk { roots, field: Field::default(), by_common: HashMap::new() };
+    let mut parts = Vec::new();
     for root in roots {
-        match &root.scope {
-            Scope::Only(clone) => {
-                walk.tree(root, clone.as_path(), None, None, stop);
-                walk.tree(root, root.path.as_path(), root.depth, Some(clone.as_path()), stop);
-            }
-            _ => walk.tree(root, root.path.as_path(), root.depth, None, stop),
+        let mut walked = |start: &LocalPath, depth, skip| {
+            let met = walk::walk(start, depth, skip, stop);
+            parts.par_extend(met.into_par_iter().map(|met| Finds::of(roots, root, met)));
+        };
+        if let Scope::Only(clone) = &root.scope {
+            walked(clone, None, None);
+            walked(&root.path, root.depth, Some(clone.as_path()));
+        } else {
+            walked(&root.path, root.depth, None);
         }
     }
-    walk.finish()
+    Field::of(parts)
 }
 
-struct Walk<'a> {
+/// What one name leads to.
+struct Finds<'a> {
     roots: &'a [Root],
     field: Field,
-    /// Where in `field.clones` the clone of this common directory is.
-    by_common: HashMap<FileId, usize>,
 }
 
-impl Walk<'_> {
-    fn tree(&mut self, root: &Root, start: &Path, depth: Option<usize>, skip: Option<&Path>, stop: &Stop) {
-        let mut entries =
-            WalkDir::new(start).follow_links(false).max_depth(depth.unwrap_or(usize::MAX)).into_iter();
-        let mut bare: Option<PathBuf> = None;
-        while let Some(entry) = entries.next() {
-            if stop.is_set() {
-                self.field
-                    .warnings
-                    .push(format!("{}: the time was up before it was walked whole", root.path));
-                return;
-            }
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    self.warn_unreadable(&error);
-                    continue;
-                }
-            };
-            let (path, name, kind) = (entry.path(), entry.file_name().as_bytes(), entry.file_type());
-            let parent = path.parent().filter(|_| entry.depth() > 0);
-            // In a bare clone there may be worktrees beside git's own.
-            let in_bare = parent.is_some() && parent == bare.as_deref() && layout::is_gits_own(name);
-            if in_bare || Some(path) == skip {
-                skip_this(&mut entries, kind.is_dir());
-            } else if let (b".git", Some(parent)) = (name, parent) {
-                self.dot_git(root, parent, kind);
-                skip_this(&mut entries, kind.is_dir());
-            } else if kind.is_dir() && trash::parse(name).is_some() {
-                self.field.trash.extend(LocalPath::new(path));
-                entries.skip_current_dir();
-            } else if let (b"HEAD" | b"objects" | b"refs", Some(parent)) = (name, parent)
-                && is_git_dir(parent)
-            {
-                self.bare_clone(root, parent);
-                bare = Some(parent.to_owned());
-                skip_this(&mut entries, kind.is_dir());
+impl Finds<'_> {
+    fn of(roots: &[Root], root: &Root, met: Met) -> Field {
+        let mut finds = Finds { roots, field: Field::default() };
+        match met {
+            Met::DotGit(at, kind) => finds.dot_git(root, &at, kind),
+            Met::GitDirectory(at) => finds.bare_clone(root, at.as_path()),
+            Met::Trash(at) => finds.field.trash.push(at),
+            Met::Unreadable(at, why) => finds.warn_unreadable(&at.to_string(), &why),
+            Met::Stopped => {
+                let why = format!("{}: the time was up before it was walked whole", root.path);
+                finds.field.warnings.push(why);
             }
         }
+        finds.field
     }
 
-    fn warn_unreadable(&mut self, error: &walkdir::Error) {
-        // What went while we came knows nothing any more.
-        if error.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) && error.depth() > 0 {
-            return;
-        }
-        let path = error.path().map(|p| escape(p.as_os_str().as_bytes())).unwrap_or_default();
-        let why = error.io_error().map_or_else(|| error.to_string(), |e| e.to_string());
+    fn warn_unreadable(&mut self, path: &str, why: &str) {
         self.field.warnings.push(format!("{path}: could not be read, what lies in it is not known: {why}"));
     }
 
     /// `.git` in the directory `at`: a clone's, a checkout's, or neither.
-    fn dot_git(&mut self, root: &Root, at: &Path, kind: std::fs::FileType) {
-        let Some(at) = LocalPath::new(at) else { return };
-        if kind.is_dir() {
+    fn dot_git(&mut self, root: &Root, at: &LocalPath, kind: Kind) {
+        if kind == Kind::Directory {
             if !is_git_dir(&at.as_path().join(".git")) {
                 let why = "git would not take it for a repository, or its parts are links";
                 self.field.warnings.push(format!("{at}/.git: {why}: what belongs to it is not known"));
             }
-            self.clone(root, &at, at.as_path().join(".git"), Some(at.clone()));
+            self.clone(root, at, at.as_path().join(".git"), Some(at.clone()));
             self.module_clones(root, &at.as_path().join(".git/modules"));
-        } else if kind.is_symlink() {
+        } else if kind == Kind::Symlink {
             match at.as_path().join(".git").canonicalize() {
-                Ok(target) if target.is_dir() => self.clone(root, &at, target, Some(at.clone())),
+                Ok(target) if target.is_dir() => self.clone(root, at, target, Some(at.clone())),
                 Ok(_) => self.field.warnings.push(format!("{at}/.git: is a symlink to no directory")),
                 Err(error) => {
                     self.field.warnings.push(format!("{at}/.git: this symlink can't be followed: {error}"))
                 }
             }
-        } else if kind.is_file() {
-            self.dot_git_file(root, &at);
+        } else if kind == Kind::File {
+            self.dot_git_file(root, at);
         } else {
             self.field.warnings.push(format!(
                 "{at}/.git: is of no kind that git makes, so nothing is known of this directory"
@@ -219,7 +192,7 @@ impl Walk<'_> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.warn_unreadable(&error);
+                    self.warn_walk(&error);
                     continue;
                 }
             };
@@ -232,6 +205,16 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    fn warn_walk(&mut self, error: &walkdir::Error) {
+        // What went while we came knows nothing any more.
+        if error.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) && error.depth() > 0 {
+            return;
+        }
+        let path = error.path().map(|p| escape(p.as_os_str().as_bytes())).unwrap_or_default();
+        let why = error.io_error().map_or_else(|| error.to_string(), |e| e.to_string());
+        self.warn_unreadable(&path, &why);
     }
 
     fn bare_clone(&mut self, root: &Root, dir: &Path) {
@@ -268,24 +251,38 @@ impl Walk<'_> {
             outside,
             in_scope,
         };
-        match self.by_common.get(&common_id) {
-            None => {
-                self.by_common.insert(common_id, self.field.clones.len());
-                self.field.clones.push(found);
-            }
-            Some(&known) => self.field.clones[known].seen_again(found),
-        }
+        self.field.clones.push(found);
     }
+}
 
-    fn finish(mut self) -> Field {
-        self.field.clones.sort_by(|a, b| a.dir.cmp(&b.dir));
-        self.field.checkouts.sort_by(|a, b| a.path.cmp(&b.path));
-        self.field.checkouts.dedup_by(|a, b| a.path == b.path);
-        self.field.trash.sort();
-        self.field.trash.dedup();
-        self.field.warnings.sort();
-        self.field.warnings.dedup();
-        self.field
+impl Field {
+    /// All `parts` together: each clone once, and everything in the order of the paths.
+    fn of(parts: Vec<Field>) -> Self {
+        let mut all = Self::default();
+        // Where in `all.clones` the clone of this common directory is.
+        let mut by_common: HashMap<FileId, usize> = HashMap::new();
+        for part in parts {
+            for found in part.clones {
+                match by_common.get(&found.common_id) {
+                    Some(known) => all.clones[*known].seen_again(found),
+                    None => {
+                        by_common.insert(found.common_id, all.clones.len());
+                        all.clones.push(found);
+                    }
+                }
+            }
+            all.checkouts.extend(part.checkouts);
+            all.trash.extend(part.trash);
+            all.warnings.extend(part.warnings);
+        }
+        all.clones.sort_by(|a, b| a.dir.cmp(&b.dir));
+        all.checkouts.sort_by(|a, b| a.path.cmp(&b.path));
+        all.checkouts.dedup_by(|a, b| a.path == b.path);
+        all.trash.sort();
+        all.trash.dedup();
+        all.warnings.sort();
+        all.warnings.dedup();
+        all
     }
 }
 
@@ -304,12 +301,6 @@ impl CloneSite {
         } else if self.main_worktree.is_none() {
             self.main_worktree = other.main_worktree;
         }
-    }
-}
-
-fn skip_this(entries: &mut walkdir::IntoIter, is_dir: bool) {
-    if is_dir {
-        entries.skip_current_dir();
     }
 }
 
