@@ -208,7 +208,7 @@ impl Dir {
         let flags = AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
         let s = rustix::fs::statx(&self.fd, "", flags, StatxFlags::BTIME)?;
         let known = StatxFlags::from_bits_retain(s.stx_mask).contains(StatxFlags::BTIME);
-        Ok(known.then(|| Stamp { seconds: s.stx_btime.tv_sec, nanos: s.stx_btime.tv_nsec }))
+        Ok(known.then_some(Stamp { seconds: s.stx_btime.tv_sec, nanos: s.stx_btime.tv_nsec }))
     }
 
     /// For messages, and for libraries that take a path.
