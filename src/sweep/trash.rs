@@ -27,7 +27,7 @@ pub fn name(record: &RecordId, entry: &[u8]) -> Vec<u8> {
     let mut out = [PREFIX, record.as_str().as_bytes(), b"-"].concat();
     for byte in entry {
         let piece = match byte {
-            b'%' | b'~' => format!("%{byte:02x}").into_bytes(),
+            b'%' | b'~' | b'/' => format!("%{byte:02x}").into_bytes(),
             b' '..=b'~' => vec![*byte],
             _ => format!("%{byte:02x}").into_bytes(),
         };

@@ -245,3 +245,55 @@ fn a_person_keeps_the_branch() {
     assert!(matches!(outcome.branch, BranchOutcome::Kept { why, .. } if why.contains("not owned")));
     assert!(scene.has_branch());
 }
+
+/// Somebody puts another directory in the place of what was moved aside and checked: it is not what goes.
+#[test]
+fn another_directory_under_the_trash_name_stays() {
+    let model = Scene::new();
+    let (_, calls) = crate::sweep::act::faults::run(None, || {
+        let scene = model.copy();
+        scene.execute(scene.warrant(What::Remove))
+    });
+    let moved = calls.iter().position(|call| *call == "rename").unwrap() + 1;
+    let first = calls.iter().skip(moved).position(|call| *call == "unlink").unwrap() + moved + 1;
+    for at in moved + 1..first {
+        let scene = model.copy();
+        let (warrant, holder) = (scene.warrant(What::Remove), scene.clone.root.join("w"));
+        let swap = move |call| {
+            if call == at {
+                let names = std::fs::read_dir(&holder).unwrap().map(|entry| entry.unwrap().path());
+                let trash =
+                    names.into_iter().find(|p| p.to_string_lossy().contains(".treesweep-trash-")).unwrap();
+                std::fs::rename(&trash, holder.join("moved")).unwrap();
+                std::fs::create_dir(&trash).unwrap();
+                std::fs::write(trash.join("theirs"), "").unwrap();
+            }
+        };
+        let outcome = crate::sweep::act::faults::run_beside(swap, || scene.execute(warrant));
+        assert_ne!(outcome.result, Ending::Removed, "{at}: {outcome:?}");
+        let names = listing(&scene.clone.root.join("w"));
+        assert!(names.keys().any(|path| path.ends_with("theirs")), "{at} ({})", calls[at - 1]);
+        assert!(scene.entry().exists() && scene.has_branch(), "{at}");
+    }
+}
+
+/// The directory of a stale registration comes back while that is deleted: it is not called forgotten.
+#[test]
+fn a_path_that_appears_while_its_registration_goes_is_no_success() {
+    let model = scene_for(What::Forget);
+    let (_, calls) = crate::sweep::act::faults::run(None, || {
+        let scene = model.copy();
+        scene.execute(scene.warrant(What::Forget))
+    });
+    let deleting = calls.iter().position(|call| *call == "rmdir").unwrap() + 1;
+    let scene = model.copy();
+    let (warrant, checkout) = (scene.warrant(What::Forget), scene.checkout());
+    let appear = move |call| {
+        if call == deleting {
+            std::fs::create_dir(&checkout).unwrap();
+        }
+    };
+    let outcome = crate::sweep::act::faults::run_beside(appear, || scene.execute(warrant));
+    assert_eq!(outcome.result, Ending::Failed, "{outcome:?}");
+    assert!(outcome.note.unwrap().contains("still there") && scene.has_branch());
+}

@@ -193,18 +193,47 @@ fn an_entry_that_is_used_again_stays() {
     assert!(scene.entry().join("HEAD").exists() && scene.has_branch());
 }
 
+/// The run ended between the move of the entry and the look at it there, and git has written into it since.
+#[test]
+fn an_entry_that_was_moved_and_not_checked_goes_back_if_it_changed() {
+    let model = Scene::new();
+    for at in 1.. {
+        let scene = model.copy();
+        let warrant = scene.warrant(What::Remove);
+        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(warrant));
+        assert!(outcome.is_none(), "it was never seen there");
+        let Some(pending) = scene.pending().pop() else { continue };
+        let trashed = scene.clone.path.join(".git/treesweep/trash").join(pending.record.as_str());
+        if pending.step != Step::Aside || !trashed.exists() {
+            continue;
+        }
+        std::fs::write(trashed.join("MERGE_HEAD"), format!("{}\n", scene.tip)).unwrap();
+        let outcome = scene.resume().pop().unwrap();
+        assert_eq!(outcome.result, Ending::Failed, "{outcome:?}");
+        assert!(scene.entry().join("MERGE_HEAD").exists() && scene.has_branch());
+        return;
+    }
+}
+
 /// Others took path and name meanwhile: theirs stays, ours is done, and the branch is left to them.
 #[test]
 fn names_that_are_taken_again_end_it() {
-    let scene = killed(What::Remove, Step::Forgetting, false);
-    std::fs::create_dir(scene.checkout()).unwrap();
-    std::fs::create_dir_all(scene.entry()).unwrap();
-    std::fs::write(scene.entry().join("HEAD"), "ref: refs/heads/main\n").unwrap();
-    let outcome = scene.resume().pop().unwrap();
-    assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
-    assert!(matches!(outcome.branch, BranchOutcome::Kept { why, .. } if why.contains("in use again")));
-    assert!(scene.checkout().exists() && scene.entry().join("HEAD").exists() && scene.has_branch());
-    assert!(scene.resume().is_empty());
+    for (path, name) in [(true, true), (true, false), (false, true)] {
+        let scene = killed(What::Remove, Step::Forgetting, false);
+        if path {
+            std::fs::create_dir(scene.checkout()).unwrap();
+        }
+        if name {
+            std::fs::create_dir_all(scene.entry()).unwrap();
+            std::fs::write(scene.entry().join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        let outcome = scene.resume().pop().unwrap();
+        assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
+        assert!(matches!(outcome.branch, BranchOutcome::Kept { why, .. } if why.contains("in use again")));
+        assert!(outcome.note.unwrap().contains("in use again") && scene.has_branch());
+        assert_eq!((scene.checkout().exists(), scene.entry().join("HEAD").exists()), (path, name));
+        assert!(scene.resume().is_empty());
+    }
 }
 
 #[test]
