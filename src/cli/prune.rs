@@ -105,7 +105,7 @@ fn perform(
     }
     exit = lacking.iter().fold(exit, |exit, lack| exit.and(output.complain(lack, Exit::Failed)));
     if !all.space.iter().all(SpaceRow::is_enough) && !invocation.json {
-        exit = exit.and(output.text(&space::held(&all.holders)));
+        exit = exit.and(output.text(&space::held(&all.holders, &all.space)));
     }
     *report = Some(all);
     Ok(exit)
