@@ -16,15 +16,65 @@ use crate::survey::space::{FileSystem, Space};
 use crate::survey::weigh::weigh;
 use crate::vantage::paths::LocalPath;
 
+/// What is wanted, and where.
+pub struct Goal<'a> {
+    pub systems: &'a [FileSystem],
+    /// Of each of them.
+    pub wanted: Amount,
+}
+
+impl Goal<'_> {
+    /// Whether nothing has to go.
+    pub fn is_met(&self) -> bool {
+        self.systems.iter().all(|system| matches!(is_short(system, self.wanted), Ok(false)))
+    }
+
+    /// Removes what is automatic until each of the file systems has what is wanted of it, or nothing more may go.
+    pub fn sweep(
+        &self,
+        session: &Session,
+        seen: &mut Seen,
+        state: &StateDir,
+        progress: &dyn Progress,
+    ) -> Reclaimed {
+        let mut all = Reclaimed::default();
+        let mut done: Vec<(usize, Candidate)> = Vec::new();
+        progress.tell(Event::Removing { bytes: seen.plan.totals.bytes });
+        for step in steps(seen) {
+            if session.stop.is_set() {
+                break;
+            }
+            let system = self.systems.iter().find(|system| system.holds(&step.place).unwrap_or(false));
+            match system.map(|system| is_short(system, self.wanted)) {
+                Some(Ok(true)) => {}
+                // It has enough, or what goes there helps no root.
+                Some(Ok(false)) | None => continue,
+                Some(Err(error)) => {
+                    all.warnings.push(format!("{}: its free space can't be read: {error}", step.place));
+                    continue;
+                }
+            }
+            let fresh = |c: usize, order: &Order| {
+                let this = (c, order.candidate.clone());
+                let new = !done.contains(&this);
+                done.push(this);
+                new
+            };
+            let orders = only(step.orders, fresh);
+            let part = reclaim(session, &mut seen.terrain, state, orders, progress);
+            all.outcomes.extend(part.outcomes);
+            all.warnings.extend(part.warnings);
+            all.refused.extend(part.refused);
+        }
+        progress.tell(Event::Pause);
+        all
+    }
+}
+
 /// Whether `system` has less than is wanted; the blocks of what was just deleted are waited for.
 fn is_short(system: &FileSystem, wanted: Amount) -> std::io::Result<bool> {
     let lacks = |space: Space| space.available < wanted.of(space.size);
     Ok(lacks(system.now()?) && lacks(system.settled()?))
-}
-
-/// Whether nothing has to go.
-pub fn all_have(systems: &[FileSystem], wanted: Amount) -> bool {
-    systems.iter().all(|system| matches!(is_short(system, wanted), Ok(false)))
 }
 
 /// Adds to the report what is free now and, where that is less than `wanted`, what holds the rest. The answer is what
@@ -84,51 +134,6 @@ struct Step {
     last: Option<Timestamp>,
     /// What an earlier run began to remove: it is nobody's any more.
     begun: bool,
-}
-
-/// Removes what is automatic until each of the file systems has what is wanted of it, or nothing more may go.
-pub fn sweep(
-    session: &Session,
-    seen: &mut Seen,
-    state: &StateDir,
-    systems: &[FileSystem],
-    wanted: Amount,
-    progress: &dyn Progress,
-) -> Reclaimed {
-    let mut all = Reclaimed::default();
-    let mut done: Vec<(usize, Candidate)> = Vec::new();
-    progress.tell(Event::Removing { bytes: seen.plan.totals.bytes });
-    for step in steps(seen) {
-        if session.stop.is_set() {
-            break;
-        }
-        match systems
-            .iter()
-            .find(|system| system.holds(&step.place).unwrap_or(false))
-            .map(|s| is_short(s, wanted))
-        {
-            Some(Ok(true)) => {}
-            // It has enough, or what goes there helps no root.
-            Some(Ok(false)) | None => continue,
-            Some(Err(error)) => {
-                all.warnings.push(format!("{}: its free space can't be read: {error}", step.place));
-                continue;
-            }
-        }
-        let fresh = |c: usize, order: &Order| {
-            let this = (c, order.candidate.clone());
-            let new = !done.contains(&this);
-            done.push(this);
-            new
-        };
-        let orders = only(step.orders, fresh);
-        let part = reclaim(session, &mut seen.terrain, state, orders, progress);
-        all.outcomes.extend(part.outcomes);
-        all.warnings.extend(part.warnings);
-        all.refused.extend(part.refused);
-    }
-    progress.tell(Event::Pause);
-    all
 }
 
 /// The orders that are still to be carried out. A clone without one is entered for what an earlier run began.

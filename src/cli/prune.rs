@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::beneath;
 use crate::cli::args::{Invocation, Prune};
 use crate::cli::exit::Exit;
+use crate::cli::min_free::Goal;
 use crate::cli::output::Output;
 use crate::cli::run::{engines, exit_of, view};
 use crate::cli::{metrics, min_free, outcomes};
@@ -93,9 +94,10 @@ fn perform(
     };
     let (done, wanted) = match prune.min_free {
         Some(wanted) => {
-            until_free(&session, &mut seen, &state, &systems, (prune.yes, wanted), output, &*progress)
+            let goal = Goal { systems: &systems, wanted };
+            until_free(&session, &mut seen, &state, &goal, prune.yes, output, &*progress)
         }
-        None => (all_that_may(&session, &mut seen, &state, (prune.yes, orders), output, &*progress), None),
+        None => (all_that_may(&session, &mut seen, &state, orders, prune.yes, output, &*progress), None),
     };
     let mut all = outcomes::report(plan, &done);
     let lacking = min_free::measure(&session, &seen, &systems, wanted, &mut all);
@@ -105,7 +107,7 @@ fn perform(
     }
     exit = lacking.iter().fold(exit, |exit, lack| exit.and(output.complain(lack, Exit::Failed)));
     if !all.space.iter().all(SpaceRow::is_enough) && !invocation.json {
-        exit = exit.and(output.text(&space::held(&all.holders)));
+        exit = exit.and(output.text(&space::held(&all.holders, &all.space)));
     }
     *report = Some(all);
     Ok(exit)
@@ -116,7 +118,8 @@ fn all_that_may(
     session: &Session,
     seen: &mut Seen,
     state: &StateDir,
-    (yes, mut orders): (bool, Orders),
+    mut orders: Orders,
+    yes: bool,
     output: &mut Output,
     progress: &dyn Progress,
 ) -> Reclaimed {
@@ -134,18 +137,19 @@ fn until_free(
     session: &Session,
     seen: &mut Seen,
     state: &StateDir,
-    systems: &[FileSystem],
-    (yes, wanted): (bool, Amount),
+    goal: &Goal<'_>,
+    yes: bool,
     output: &mut Output,
     progress: &dyn Progress,
 ) -> (Reclaimed, Option<Amount>) {
-    if min_free::all_have(systems, wanted) {
-        return (Reclaimed::default(), Some(wanted));
+    let wanted = Some(goal.wanted);
+    if goal.is_met() {
+        return (Reclaimed::default(), wanted);
     }
-    if !yes && agreed(&seen.plan, Some(wanted), output) == Some(false) {
+    if !yes && agreed(&seen.plan, wanted, output) == Some(false) {
         return (Reclaimed::default(), None);
     }
-    (min_free::sweep(session, seen, state, systems, wanted, progress), Some(wanted))
+    (goal.sweep(session, seen, state, progress), wanted)
 }
 
 /// The file systems of the roots. One that can't be measured is a failure only where its space is asked for.

@@ -19,8 +19,8 @@ fn line(row: &SpaceRow, view: &View) -> String {
     format!("Free on the file system of {place}: {before} before, {} now{wanted}.\n", view.style.bold(after))
 }
 
-/// What holds the space that is lacking.
-pub fn held(holders: &[HolderRow]) -> String {
+/// What holds the space that is lacking on these file systems.
+pub fn held(holders: &[HolderRow], systems: &[SpaceRow]) -> String {
     if holders.is_empty() {
         return "No worktree that is left there takes any space: it is held by something else.\n".to_owned();
     }
@@ -41,6 +41,13 @@ pub fn held(holders: &[HolderRow]) -> String {
         let bytes: u64 = holders[SHOWN..].iter().map(|h| h.bytes).sum();
         out.push_str(&format!("  and {} more with {}\n", count(more as u64, "worktree"), size(bytes)));
     }
+    let used: u64 =
+        systems.iter().filter(|s| !s.is_enough()).map(|s| s.size.saturating_sub(s.available_after)).sum();
+    let all = size(holders.iter().map(|h| h.bytes).sum());
+    out.push_str(&format!(
+        "They take {all} of the {} that are used there; the rest is something else.\n",
+        size(used)
+    ));
     out
 }
 
@@ -83,11 +90,16 @@ mod tests {
             holder("locked", VerdictKind::Keep, Some(Code::Unreadable), 1_100_000_000),
             holder("spike", VerdictKind::Offer, None, 1_000_000),
         ];
-        let text = free(std::slice::from_ref(&space), &view(None)) + &held(&holders);
+        let text =
+            free(std::slice::from_ref(&space), &view(None)) + &held(&holders, std::slice::from_ref(&space));
         insta::assert_snapshot!(text);
         holders.resize(12, holders[2].clone());
-        assert!(held(&holders).ends_with("  and 2 worktrees more with 2 MB\n"));
-        assert!(held(&[]).contains("something else"));
+        let many = held(&holders, std::slice::from_ref(&space));
+        assert!(
+            many.contains("  and 2 worktrees more with 2 MB\nThey take 4.3 GB of the 86.9 GB that"),
+            "{many}"
+        );
+        assert!(held(&[], &[]).contains("something else"));
         let plain = SpaceRow { wanted: None, ..space };
         assert!(!free(&[plain], &view(None)).contains("wanted"));
     }
