@@ -13,6 +13,7 @@
 //! | [`planning`]  | from what was judged to the plan                                                     |
 //! | [`sweep`]     | the only place that deletes                                                           |
 //! | [`report`]    | table, JSON, progress                                                                 |
+//! | [`library`]   | all of it for other programs                                                         |
 //! | [`cli`]       | the command line                                                                      |
 //! | [`config`]    | layered settings, and where each came from                                            |
 
@@ -28,6 +29,7 @@ pub mod engine;
 pub mod fuzzing;
 pub mod git;
 pub mod judge;
+pub mod library;
 pub mod lifecycle;
 pub mod plan;
 pub mod planning;

@@ -4,6 +4,7 @@
 //! Each clone is swept on a thread of its own, which Landlock confines before its first write. What a confined thread
 //! may not see (other processes, engines) it asks of a thread outside.
 
+mod document;
 mod expected;
 mod order;
 
@@ -35,8 +36,9 @@ use crate::sweep::protect::Protected;
 use crate::sweep::{EnterError, Hooks, LockedClone, Sweeper};
 use crate::vantage::paths::{FileId, LocalPath};
 
+pub use document::{report, row};
 pub use expected::Expected;
-pub use order::Order;
+pub use order::{Order, Orders, automatic, merge};
 
 /// What came of the orders of one run.
 #[derive(Debug, Default)]
@@ -57,7 +59,9 @@ pub fn reclaim(
     progress: &dyn Progress,
 ) -> Reclaimed {
     let mut all = Reclaimed::default();
-    if let Err(error) = session.stop.on_signals() {
+    if session.listens
+        && let Err(error) = session.stop.on_signals()
+    {
         all.warnings.push(format!("Ctrl-C will leave the removal at hand to the next run: {error}"));
     }
     let protected = match Protected::new(protected_places(terrain)) {

@@ -61,6 +61,8 @@ pub struct Session {
     pub gatherer: Gatherer,
     pub stop: Stop,
     pub warnings: Vec<String>,
+    /// Ctrl-C and SIGTERM ask a removal to stop.
+    pub listens: bool,
     /// Threads for looking.
     pool: rayon::ThreadPool,
 }
@@ -79,10 +81,16 @@ pub struct Seen {
 impl Session {
     /// `subjects` are paths that a person named: without a root, the clones that they belong to are looked at.
     pub fn begin(invocation: &Invocation, subjects: &[PathBuf]) -> Result<Self, SessionError> {
-        let resolved = resolve(Sources::of_process(invocation.flags.clone())?)?;
+        let session = Self::with(Sources::of_process(invocation.flags.clone())?, &invocation.cwd, subjects)?;
+        Ok(Self { listens: true, ..session })
+    }
+
+    /// With exactly these settings, for a program that handles its signals itself.
+    pub fn with(sources: Sources, cwd: &Path, subjects: &[PathBuf]) -> Result<Self, SessionError> {
+        let resolved = resolve(sources)?;
         let settings = resolved.settings;
         let mut warnings = resolved.warnings;
-        let roots = roots(&settings, &invocation.cwd, subjects, &mut warnings)?;
+        let roots = roots(&settings, cwd, subjects, &mut warnings)?;
         let choice = match &settings.engines.value {
             Engines::Auto => EngineChoice::Auto,
             Engines::None => EngineChoice::None,
@@ -98,7 +106,7 @@ impl Session {
         };
         let lookers = settings.jobs.as_ref().map_or_else(cores, |jobs| jobs.value);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(lookers.get()).build()?;
-        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings, pool })
+        Ok(Self { settings, roots, gatherer: Gatherer::new(options), stop, warnings, pool, listens: false })
     }
 
     /// Looks for everything beneath the roots, and asks engines and processes meanwhile.

@@ -7,7 +7,7 @@ use crate::cli::args::{Drop, Invocation};
 use crate::cli::exit::Exit;
 use crate::cli::outcomes;
 use crate::cli::output::Output;
-use crate::cli::prune::{merge, picked};
+use crate::cli::prune::picked;
 use crate::cli::run::{engines, view};
 use crate::cli::select::{Answers, select};
 use crate::engine::world::World;
@@ -17,7 +17,7 @@ use crate::judge::reason::Reason;
 use crate::judge::verdict::{self, Mandate};
 use crate::plan::{Plan, ResultKind};
 use crate::planning;
-use crate::reclaim::{Expected, Order, reclaim};
+use crate::reclaim::{Expected, Order, merge, reclaim, report, row};
 use crate::report::count;
 use crate::report::progress::Event;
 use crate::report::prompt::name_is_typed;
@@ -101,9 +101,9 @@ fn act(
     let done = reclaim(session, terrain, state, orders, &*progress);
     progress.tell(Event::Pause);
     // A person who named a thing and still has it has to hear of it, in a script too.
-    let left = done.outcomes.iter().map(outcomes::row).any(|o| o.result == ResultKind::Skipped);
+    let left = done.outcomes.iter().map(row).any(|o| o.result == ResultKind::Skipped);
     let shown = outcomes::show(
-        &outcomes::report(plan, &done),
+        &report(plan, &done),
         &done,
         invocation.json,
         invocation.quiet,

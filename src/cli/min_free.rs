@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 
 use crate::beneath::Dir;
-use crate::cli::prune::{Orders, automatic_orders, merge};
 use crate::config::amount::Amount;
 use crate::plan::{HolderRow, LocalPlace, Report, Row, SpaceRow};
-use crate::reclaim::{Order, Reclaimed, reclaim};
+use crate::reclaim::{Order, Orders, Reclaimed, automatic, merge, reclaim};
 use crate::report::progress::{Event, Progress};
 use crate::report::size;
 use crate::session::{Seen, Session};
@@ -151,7 +150,7 @@ fn only(orders: Orders, mut wanted: impl FnMut(usize, &Order) -> bool) -> Orders
 
 /// What goes together, in the order in which it goes.
 fn steps(seen: &Seen) -> Vec<Step> {
-    let automatic = automatic_orders(seen);
+    let automatic = automatic(seen);
     let flat: Vec<(usize, &Order)> =
         automatic.iter().flat_map(|(c, orders)| orders.iter().map(move |o| (*c, o))).collect();
     let common = |c: usize| seen.terrain.field.clones[c].common_path().clone();

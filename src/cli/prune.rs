@@ -13,9 +13,8 @@ use crate::cli::{metrics, min_free, outcomes};
 use crate::config::amount::Amount;
 use crate::judge::facts::Subject;
 use crate::judge::verdict::Mandate;
-use crate::plan::{Class, Plan, Report, Row, SpaceRow, VerdictKind};
-use crate::planning::is_of;
-use crate::reclaim::{Expected, Order, Reclaimed, reclaim};
+use crate::plan::{Class, Plan, Report, Row, SpaceRow};
+use crate::reclaim::{Order, Orders, Reclaimed, automatic, merge, reclaim, report as report_of};
 use crate::report::metrics::{Run, render as page};
 use crate::report::plan as plan_report;
 use crate::report::progress::{Bars, Event, Progress};
@@ -24,13 +23,8 @@ use crate::report::space;
 use crate::session::{Seen, Session, SessionError};
 use crate::state_dir::StateDir;
 use crate::survey::examine::Examined;
-use crate::survey::run::Candidate;
 use crate::survey::space::{FileSystem, file_systems};
-use crate::sweep::resume::Interrupted;
-use crate::vantage::paths::{EntryName, LocalPath, escape};
-
-/// What is to be done in each clone, by its number in the terrain.
-pub type Orders = Vec<(usize, Vec<Order>)>;
+use crate::vantage::paths::{LocalPath, escape};
 
 /// Runs `prune`, and writes the metrics of it whatever came of it.
 pub fn run(invocation: &Invocation, prune: &Prune, output: &mut Output) -> Result<Exit, SessionError> {
@@ -99,7 +93,7 @@ fn perform(
         }
         None => (all_that_may(&session, &mut seen, &state, orders, prune.yes, output, &*progress), None),
     };
-    let mut all = outcomes::report(plan, &done);
+    let mut all = report_of(plan, &done);
     let lacking = min_free::measure(&session, &seen, &systems, wanted, &mut all);
     exit = exit.and(outcomes::show(&all, &done, invocation.json, invocation.quiet, &view, output));
     if wanted.is_some() && !invocation.json && !invocation.quiet {
@@ -124,7 +118,7 @@ fn all_that_may(
     progress: &dyn Progress,
 ) -> Reclaimed {
     if yes || agreed(&seen.plan, None, output) == Some(true) {
-        merge(&mut orders, automatic_orders(seen));
+        merge(&mut orders, automatic(seen));
     }
     if !yes {
         merge(&mut orders, picked(seen, output));
@@ -175,7 +169,7 @@ pub fn without_asking(session: &Session) -> Result<(Plan, Reclaimed), SessionErr
     let state = StateDir::open(&StateDir::default_path()?)?;
     let mut seen = session.look(Some(&state), None, &progress)?;
     progress.tell(Event::Pause);
-    let orders = automatic_orders(&seen);
+    let orders = automatic(&seen);
     let done = carry_out(session, &mut seen, &state, orders, &progress);
     Ok((seen.plan, done))
 }
@@ -207,32 +201,6 @@ fn agreed(plan: &Plan, wanted: Option<Amount>, output: &mut Output) -> Option<bo
         }
     };
     Some(output.confirm(&question).unwrap_or(false))
-}
-
-/// Everything that recorded ownership answers for, and every clone with an interrupted removal.
-pub fn automatic_orders(seen: &Seen) -> Orders {
-    let mut orders = Orders::new();
-    for (clone, left) in seen.clones.iter().zip(&seen.leftovers) {
-        let going = |e: &&Examined| matches!(e.judgement.verdict, VerdictKind::Reclaim | VerdictKind::Forget);
-        let begun = |e: &Examined| left.interrupted.iter().any(|i| is_of(i, e));
-        let new = clone.worktrees.iter().filter(going).filter(|e| !begun(e));
-        let mut all: Vec<Order> = new.map(|e| Order::of(e, Mandate::Automatic)).collect();
-        all.extend(left.interrupted.iter().filter_map(put_back));
-        if !all.is_empty() || !left.interrupted.is_empty() {
-            orders.push((clone.clone, all));
-        }
-    }
-    orders
-}
-
-/// What is to become of an interrupted one that goes back to its place first: it is judged like any other then.
-fn put_back(interrupted: &Interrupted) -> Option<Order> {
-    let name = EntryName::new(interrupted.name.clone())?;
-    Some(Order {
-        candidate: Candidate::Registered(name),
-        mandate: Mandate::Automatic,
-        expected: Expected::of_interrupted(interrupted.path.clone()),
-    })
 }
 
 /// `--stale` and `--orphan`: each names exactly one thing that the plan offers.
@@ -292,20 +260,4 @@ pub fn picked(seen: &Seen, output: &mut Output) -> Orders {
         merge(&mut orders, vec![(c, vec![order])]);
     }
     orders
-}
-
-/// Adds `more` to `orders`, clone by clone; what is named twice is done once.
-pub fn merge(orders: &mut Orders, more: Orders) {
-    for (c, new) in more {
-        match orders.iter_mut().find(|(known, _)| *known == c) {
-            None => orders.push((c, new)),
-            Some((_, known)) => {
-                for order in new {
-                    if !known.iter().any(|k| k.candidate == order.candidate) {
-                        known.push(order);
-                    }
-                }
-            }
-        }
-    }
 }
