@@ -69,8 +69,6 @@ mod tests {
     use crate::state_dir::StateDir;
     use crate::stop::Stop;
     use crate::sweep::act::faults::{Fault, run};
-    use crate::sweep::bytes::Bytes;
-    use crate::sweep::record::{Acted, AnsweredBy, SCHEMA};
     use crate::sweep::testing::{Clone, local};
 
     /// A record with two anchors, its copy, and everything that holds them.
@@ -92,26 +90,10 @@ mod tests {
 
         fn retire(&self, at: i64) -> Record {
             let started = Timestamp::from_second(at).unwrap();
-            let id = RecordId::random(started).unwrap();
+            let mut record = crate::sweep::testing::record(started);
             let commits = ["one", "two"].map(|m| self.clone.commit_on("main", m));
-            anchors::create(&self.clone.common(), &id, &commits).unwrap();
-            let record = Record {
-                schema: SCHEMA,
-                id,
-                name: Bytes::new("x"),
-                common_dir: Bytes::new("/c"),
-                recorded_path: None,
-                pointer: None,
-                path: None,
-                branch: None,
-                tip: None,
-                act: Acted::Remove,
-                authority: AnsweredBy::Owned,
-                anchors: commits.map(Into::into).to_vec(),
-                trunk: None,
-                started,
-                completed: None,
-            };
+            anchors::create(&self.clone.common(), &record.id, &commits).unwrap();
+            record.anchors = commits.map(Into::into).to_vec();
             records::write_both(&self.enter(), &record).unwrap();
             record
         }

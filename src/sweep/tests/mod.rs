@@ -3,6 +3,7 @@
 mod attacks;
 mod changes;
 mod faults;
+mod full_disk;
 mod mounts;
 mod resuming;
 
