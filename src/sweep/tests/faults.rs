@@ -50,9 +50,14 @@ fn only_a_full_disk_is_entered_without_state() {
         let (result, _) = run_where(Some(("mkdir", errno)), None, enter);
         match result.unwrap() {
             Ok(without) => assert!(enters && without, "{errno}"),
-            Err(error) => assert!(!enters && matches!(error, EnterError::State(_)), "{errno}: {error}"),
+            Err(error) => {
+                assert!(!enters && matches!(error, EnterError::State(_)), "{errno}: {error}");
+                assert!(!error.is_environment(), "{errno}: another exit code");
+            }
         }
     }
+    let unlockable = LockError::Unsupported { clone: local(Path::new("/c")), source: Errno::NOLCK.into() };
+    assert!(EnterError::from(unlockable).is_environment());
 }
 
 /// As on an overlay, whose lower layer is not renamed.
