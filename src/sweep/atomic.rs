@@ -136,7 +136,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     use super::*;
-    use crate::sweep::act::faults::{run, run_where};
+    use crate::sweep::act::faults::{run, run_beside, run_where};
     use crate::sweep::testing::{local, place};
 
     fn dir() -> (tempfile::TempDir, Dir) {
@@ -196,6 +196,21 @@ mod tests {
         assert_eq!(left, expected);
         assert!(unfinished_name().unwrap().starts_with(UNFINISHED));
         assert_ne!(unfinished_name().unwrap(), unfinished_name().unwrap());
+    }
+
+    /// Another process may make it first; what a container puts there leads nowhere.
+    #[test]
+    fn a_directory_that_is_made_meanwhile_is_taken_and_a_link_is_not() {
+        for link in [false, true] {
+            let (tmp, dir) = dir();
+            let path = tmp.path().join("made");
+            let meanwhile = move |_| match link {
+                true => symlink("/", &path).unwrap(),
+                false => std::fs::create_dir(&path).unwrap(),
+            };
+            let made = run_beside(meanwhile, || ensure_dir(&dir, b"made", 0o700));
+            assert!(if link { matches!(made, Err(Refused::NotPlain)) } else { made.is_ok() }, "{made:?}");
+        }
     }
 
     /// What root makes in a user's clone is that user's; what it makes in its own place stays as it is made.

@@ -9,8 +9,7 @@ const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
 const ERRORS: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::IO];
 
 /// The removal alone, with an error at one of its calls; the clone was entered before. The calls come too.
-fn removed(scene: &Scene, what: What, fault: Option<(usize, Errno)>) -> (Outcome, Vec<&'static str>) {
-    let warrant = scene.warrant(what);
+fn removed(scene: &Scene, warrant: Warrant, fault: Option<(usize, Errno)>) -> (Outcome, Vec<&'static str>) {
     let fault = fault.map(|(at, errno)| (at, Fault::Error(errno)));
     let remove = |sweeper: &Sweeper<'_>, clone: &mut LockedClone| {
         run(fault, || sweeper.execute(clone, warrant, &HOOKS))
@@ -28,12 +27,13 @@ fn first(calls: &[&'static str], call: &str, after: usize) -> usize {
 fn each(at: impl Fn(&[&'static str]) -> Vec<usize>, mut check: impl FnMut(Ran<'_>)) {
     for what in [What::Remove, What::Orphan] {
         let model = scene_for(what);
-        let (_, calls) = removed(&model.copy(), what, None);
+        let reference = model.copy();
+        let (_, calls) = removed(&reference, reference.warrant(what), None);
         for at in at(&calls) {
             for errno in ERRORS {
                 let scene = model.copy();
                 let whole = contents(&scene.checkout());
-                let (outcome, _) = removed(&scene, what, Some((at, errno)));
+                let (outcome, _) = removed(&scene, scene.warrant(what), Some((at, errno)));
                 let when = format!("{what:?} {errno} at {at} ({}): {outcome:?}", calls[at - 1]);
                 let full = FULL.contains(&errno);
                 check(Ran { scene: &scene, what, whole: &whole, outcome: &outcome, full, when });
@@ -142,4 +142,20 @@ fn without_its_next_step_only_what_needs_no_anchor_goes_and_only_for_want_of_roo
         vec![replace + 1]
     };
     each(on_the_disk, |ran| ran.assert_untouched(Ending::Failed, "journal: "));
+}
+
+/// The checkout goes then without a journal, and its registration has to go as well.
+#[test]
+fn a_registration_is_forgotten_after_its_journal_found_no_room() {
+    let model = Scene::new();
+    let reference = model.copy();
+    let (_, calls) = removed(&reference, reference.warrant_with(What::Remove, vec![]), None);
+    let scene = model.copy();
+    let step = first(&calls, "replace", first(&calls, "rename", 0));
+    let warrant = scene.warrant_with(What::Remove, vec![]);
+    let (outcome, _) = removed(&scene, warrant, Some((step, Errno::NOSPC)));
+    assert_eq!(outcome.result, Ending::Removed, "{outcome:?}");
+    assert!(!scene.checkout().exists() && !scene.entry().exists());
+    assert_eq!(scene.journals(), 0);
+    scene.assert_tidy("full");
 }

@@ -81,6 +81,11 @@ impl Scene {
 
     /// A warrant for what is there now.
     fn warrant(&self, what: What) -> Warrant {
+        let anchors = if what == What::Orphan { vec![] } else { vec![self.lost] };
+        self.warrant_with(what, anchors)
+    }
+
+    fn warrant_with(&self, what: What, anchors: Vec<gix::ObjectId>) -> Warrant {
         let common = self.clone.common();
         let scope = Scope {
             root: local(&self.clone.root),
@@ -118,7 +123,6 @@ impl Scene {
                 trunk: "refs/heads/main".into(),
             },
         };
-        let anchors = if what == What::Orphan { vec![] } else { vec![self.lost] };
         Warrant::for_test(scope, act, branch, Authority::Owned, anchors)
     }
 
