@@ -2,21 +2,11 @@
 
 use rustix::io::Errno;
 
+use super::faults::removed;
 use super::*;
-use crate::sweep::act::faults::{Fault, run};
 
 const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
 const ERRORS: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::IO];
-
-/// The removal alone, with an error at one of its calls; the clone was entered before. The calls come too.
-fn removed(scene: &Scene, warrant: Warrant, fault: Option<(usize, Errno)>) -> (Outcome, Vec<&'static str>) {
-    let fault = fault.map(|(at, errno)| (at, Fault::Error(errno)));
-    let remove = |sweeper: &Sweeper<'_>, clone: &mut LockedClone| {
-        run(fault, || sweeper.execute(clone, warrant, &HOOKS))
-    };
-    let (outcome, calls) = scene.sweep(remove).unwrap();
-    (outcome.expect("no kill was asked for"), calls)
-}
 
 /// The number, from 1, of the first `call` after that of number `after`.
 fn first(calls: &[&'static str], call: &str, after: usize) -> usize {
