@@ -250,3 +250,32 @@ pub mod faults {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::testing::place;
+
+    /// What is there already is somebody's: it is neither opened nor replaced, and a link is not followed.
+    #[test]
+    fn what_has_the_name_stays() {
+        let tmp = place();
+        let dir = File::open(tmp.path()).unwrap();
+        let at = |name: &str| tmp.path().join(name);
+        std::fs::write(at("file"), "theirs").unwrap();
+        std::fs::create_dir(at("empty")).unwrap();
+        std::os::unix::fs::symlink("target", at("link")).unwrap();
+        std::fs::write(at("ours"), "").unwrap();
+        std::fs::create_dir(at("our-dir")).unwrap();
+        for theirs in [&b"file"[..], b"empty", b"link"] {
+            assert_eq!(create(&dir, theirs, 0o600).unwrap_err(), Errno::EXIST);
+            for ours in [&b"ours"[..], b"our-dir"] {
+                assert_eq!(rename(&dir, ours, &dir, theirs), Err(Errno::EXIST));
+                assert_eq!(claim(&dir, ours, &dir, theirs), Err(Errno::EXIST));
+            }
+        }
+        assert_eq!(std::fs::read(at("file")).unwrap(), b"theirs");
+        assert!(!at("target").exists() && at("ours").exists() && at("our-dir").exists());
+        assert!(std::fs::read_dir(at("empty")).unwrap().next().is_none());
+    }
+}

@@ -70,8 +70,14 @@ mod tests {
     use crate::stop::Stop;
     use crate::sweep::act::faults::{Fault, run};
     use crate::sweep::bytes::Bytes;
-    use crate::sweep::record::{Acted, AnsweredBy, SCHEMA};
+    use crate::sweep::journal::{FateMark, Journal, Open};
+    use crate::sweep::outcome::{Ending, Removed};
+    use crate::sweep::record::{Completion, SCHEMA};
     use crate::sweep::testing::{Clone, local};
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
 
     /// A record with two anchors, its copy, and everything that holds them.
     struct Scene {
@@ -90,28 +96,11 @@ mod tests {
             LockedClone::enter_unconfined(&self.state, &Stop::never(), self.clone.common()).unwrap()
         }
 
-        fn retire(&self, at: i64) -> Record {
-            let started = Timestamp::from_second(at).unwrap();
-            let id = RecordId::random(started).unwrap();
+        fn retire(&self, started: i64) -> Record {
+            let mut record = crate::sweep::testing::record(at(started));
             let commits = ["one", "two"].map(|m| self.clone.commit_on("main", m));
-            anchors::create(&self.clone.common(), &id, &commits).unwrap();
-            let record = Record {
-                schema: SCHEMA,
-                id,
-                name: Bytes::new("x"),
-                common_dir: Bytes::new("/c"),
-                recorded_path: None,
-                pointer: None,
-                path: None,
-                branch: None,
-                tip: None,
-                act: Acted::Remove,
-                authority: AnsweredBy::Owned,
-                anchors: commits.map(Into::into).to_vec(),
-                trunk: None,
-                started,
-                completed: None,
-            };
+            anchors::create(&self.clone.common(), &record.id, &commits).unwrap();
+            record.anchors = commits.map(Into::into).to_vec();
             records::write_both(&self.enter(), &record).unwrap();
             record
         }
@@ -131,13 +120,65 @@ mod tests {
         let scene = Scene::new();
         let (old, young) = (scene.retire(1_000), scene.retire(2_000));
         scene.clone.git(&["pack-refs", "--all"]);
-        let expired = expire(&scene.enter(), Timestamp::from_second(1_500).unwrap()).unwrap();
+        let expired = expire(&scene.enter(), at(1_000)).unwrap();
         assert_eq!((expired.dropped, expired.released), (vec![old.id.clone()], 2));
         assert_eq!((expired.stay, expired.notes), (Vec::new(), Vec::new()));
         assert_eq!((scene.known(), scene.refs()), (vec![young.id.clone()], 2));
         let copies = scene.clone.path.join(".git/treesweep/retired");
         assert!(!copies.join(format!("{}.json", old.id)).exists());
         assert!(copies.join(format!("{}.json", young.id)).exists());
+    }
+
+    /// The time that counts is that of its end.
+    #[test]
+    fn what_ended_later_stays() {
+        let scene = Scene::new();
+        let mut record = scene.retire(1_000);
+        record.completed = Some(Completion {
+            time: at(3_000),
+            result: Ending::Removed,
+            removed: Removed::default(),
+            branch: None,
+        });
+        records::write_both(&scene.enter(), &record).unwrap();
+        assert_eq!(expire(&scene.enter(), at(2_999)).unwrap(), Expired::default());
+        assert_eq!((scene.known(), scene.refs()), (vec![record.id.clone()], 2));
+        assert_eq!(expire(&scene.enter(), at(3_000)).unwrap().dropped, [record.id]);
+    }
+
+    /// Its anchors hold what the removal under way has not proven to be held elsewhere.
+    #[test]
+    fn what_a_journal_is_still_about_stays() {
+        let scene = Scene::new();
+        let (record, other) = (scene.retire(1_000), scene.retire(1_000));
+        let journal = Journal {
+            schema: SCHEMA,
+            record: record.clone(),
+            root: Bytes::new("/r"),
+            checkout: None,
+            entry: None,
+            branch: FateMark::None,
+        };
+        let clone = scene.enter();
+        let open = Open::begin(clone.state(), journal).unwrap();
+        assert_eq!(expire(&clone, Timestamp::now()).unwrap().dropped, [other.id]);
+        open.close(clone.state()).unwrap();
+        drop(clone);
+        assert_eq!((scene.known(), scene.refs()), (vec![record.id.clone()], 2));
+        assert_eq!(expire(&scene.enter(), Timestamp::now()).unwrap().dropped, [record.id]);
+    }
+
+    /// Which references would have to go can't be known then: dropped, the record would leave some that nobody knows.
+    #[test]
+    fn what_names_a_commit_by_no_object_id_stays() {
+        let scene = Scene::new();
+        let mut record = scene.retire(1_000);
+        record.anchors[0] = serde_json::from_str(r#""no commit""#).unwrap();
+        records::write_both(&scene.enter(), &record).unwrap();
+        let expired = expire(&scene.enter(), Timestamp::now()).unwrap();
+        assert_eq!((expired.dropped, expired.released), (vec![], 0));
+        assert!(expired.stay[0].1.contains("no object id"), "{:?}", expired.stay);
+        assert_eq!((scene.known(), scene.refs()), (vec![record.id], 2));
     }
 
     #[test]

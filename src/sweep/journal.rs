@@ -144,7 +144,11 @@ impl Open {
         };
         let stored = match written {
             Ok(()) => true,
-            Err(error) if act::is_full(&error) && journal.record.anchors.is_empty() => false,
+            Err(error) if act::is_full(&error) && journal.record.anchors.is_empty() => {
+                // Its name may be there although the wait for it failed: it would tell of a checkout never touched.
+                state.map_or(Ok(()), |state| state.remove(KIND, &name))?;
+                false
+            }
             Err(error) => return Err(error),
         };
         Ok(Self { journal, step: Step::Planned, stored })
@@ -152,11 +156,6 @@ impl Open {
 
     pub fn step(&self) -> Step {
         self.step
-    }
-
-    /// It is on the disk.
-    pub fn is_stored(&self) -> bool {
-        self.stored
     }
 
     /// Goes on to `step`, on the disk before this returns: a deletion that outlives a power cut while its step does not
@@ -234,5 +233,49 @@ mod fingerprint_hex {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fingerprint, D::Error> {
         let text = String::deserialize(deserializer)?;
         u128::from_str_radix(&text, 16).map(Fingerprint).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state_dir::StateDir;
+    use crate::sweep::testing::{local, place, record};
+
+    /// A state directory with `bytes` in the journal's file `name`.
+    fn holding(name: &str, bytes: &[u8]) -> (tempfile::TempDir, CloneState) {
+        let tmp = place();
+        let state = StateDir::open(&local(&tmp.path().canonicalize().unwrap().join("treesweep"))).unwrap();
+        let clone = state.clone_state(FileId { dev: 1, ino: 1 }).unwrap();
+        clone.write(KIND, name, bytes, Durable::No).unwrap();
+        (tmp, clone)
+    }
+
+    /// A journal is obeyed by what it says: only one that is of this version and is what its name says is read.
+    #[test]
+    fn another_version_and_another_name_are_no_journal() {
+        let record = record(jiff::Timestamp::UNIX_EPOCH);
+        let journal = |schema| Journal {
+            schema,
+            record: record.clone(),
+            root: Bytes::new("/r"),
+            checkout: None,
+            entry: None,
+            branch: FateMark::None,
+        };
+        let other = RecordId::random(record.started).unwrap();
+        for (id, schema, step, read, damaged) in [
+            (&record.id, SCHEMA, "aside", 1, 0),
+            (&record.id, SCHEMA + 1, "aside", 0, 1),
+            (&other, SCHEMA, "aside", 0, 1),
+            (&other, SCHEMA + 1, "aside", 0, 1),
+            (&record.id, SCHEMA, "elsewhere", 0, 0),
+        ] {
+            let bytes = serde_json::to_vec(&journal(schema)).unwrap();
+            let (_tmp, state) = holding(&format!("{id}.{step}"), &bytes);
+            let (open, why) = read_all(&state).unwrap();
+            assert_eq!((open.len(), why.len()), (read, damaged), "{id} {schema} {step}: {why:?}");
+            assert!(open.iter().all(|open| open.step() == Step::Aside && open.journal == journal(SCHEMA)));
+        }
     }
 }

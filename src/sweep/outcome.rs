@@ -90,3 +90,15 @@ pub trait Progress: Sync {
 impl Progress for () {
     fn freed(&self, _bytes: u64) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_removed_adds_up() {
+        let mut sum = Removed { files: 1, directories: 2, freed: 4 };
+        sum += Removed { files: 8, directories: 16, freed: 32 };
+        assert_eq!(sum, Removed { files: 9, directories: 18, freed: 36 });
+    }
+}

@@ -223,4 +223,23 @@ mod tests {
         }
         assert!(gix::validate::reference::name_partial(a.as_str().into()).is_ok());
     }
+
+    /// What is a name of ours is joined to paths and references: nothing else may pass at any place of it.
+    #[test]
+    fn no_character_of_an_id_may_be_another_kind() {
+        let good = "20250301T101112123Z-0123456789ab";
+        assert!(good.parse::<RecordId>().is_ok());
+        for at in 0..good.len() {
+            for wrong in ["/", ".", "\0", "\n", "G", "g", " "] {
+                let text = [&good[..at], wrong, &good[at + 1..]].concat();
+                assert!(text.parse::<RecordId>().is_err(), "{text:?}");
+            }
+            assert!(good[..at].parse::<RecordId>().is_err(), "{}", &good[..at]);
+        }
+        for text in ["2025030aT101112123Z-0123456789ab", "20250301Ta01112123Z-0123456789ab"] {
+            assert!(text.parse::<RecordId>().is_err(), "{text}");
+        }
+        assert!(format!("{good}0").parse::<RecordId>().is_err());
+        assert!(serde_json::from_str::<RecordId>(r#""../x""#).is_err());
+    }
 }

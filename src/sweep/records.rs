@@ -95,3 +95,35 @@ pub fn read_all(state: &CloneState) -> io::Result<(Vec<Record>, Vec<String>)> {
 fn file_name(id: &RecordId) -> String {
     format!("{id}.json")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state_dir::StateDir;
+    use crate::sweep::testing::{local, place, record};
+    use crate::vantage::paths::FileId;
+
+    /// A record answers for a commit's reference: only one of this version that is what its name says is read.
+    #[test]
+    fn another_version_and_another_name_are_no_record() {
+        let record = record(jiff::Timestamp::UNIX_EPOCH);
+        let other = RecordId::random(record.started).unwrap();
+        for (id, schema, good) in [
+            (&record.id, SCHEMA, true),
+            (&record.id, SCHEMA + 1, false),
+            (&other, SCHEMA, false),
+            (&other, SCHEMA + 1, false),
+        ] {
+            let tmp = place();
+            let path = tmp.path().canonicalize().unwrap().join("treesweep");
+            let state =
+                StateDir::open(&local(&path)).unwrap().clone_state(FileId { dev: 1, ino: 1 }).unwrap();
+            let bytes = serde_json::to_vec(&Record { schema, ..record.clone() }).unwrap();
+            state.write(KIND, &file_name(id), &bytes, Durable::No).unwrap();
+            state.write(KIND, "somebody's.json", &bytes, Durable::No).unwrap();
+            let (records, damaged) = read_all(&state).unwrap();
+            assert_eq!(records, if good { vec![record.clone()] } else { vec![] }, "{id} {schema}");
+            assert_eq!(damaged.len(), usize::from(!good), "{id} {schema}: {damaged:?}");
+        }
+    }
+}

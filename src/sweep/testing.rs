@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gix::ObjectId;
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::beneath::Dir;
 use crate::git::open::Unreadable;
 use crate::judge::tree_facts::Fingerprint;
+use crate::sweep::bytes::Bytes;
+use crate::sweep::record::{Acted, AnsweredBy, Record, RecordId, SCHEMA};
 use crate::vantage::paths::LocalPath;
 
 /// A clone `app` with one commit on `main`, in a directory of its own.
@@ -103,6 +106,27 @@ pub fn git_in(dir: &Path, args: &[&str]) -> String {
 
 pub fn local(path: &Path) -> LocalPath {
     LocalPath::new(path).unwrap()
+}
+
+/// The record of a removal that began then and is not complete; without anchors.
+pub fn record(started: Timestamp) -> Record {
+    Record {
+        schema: SCHEMA,
+        id: RecordId::random(started).unwrap(),
+        name: Bytes::new("x"),
+        common_dir: Bytes::new("/c"),
+        recorded_path: None,
+        pointer: None,
+        path: None,
+        branch: None,
+        tip: None,
+        act: Acted::Remove,
+        authority: AnsweredBy::Owned,
+        anchors: Vec::new(),
+        trunk: None,
+        started,
+        completed: None,
+    }
 }
 
 /// Name, kind, mode and content of everything below `path`, with which two states are compared.

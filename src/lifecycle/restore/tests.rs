@@ -127,6 +127,39 @@ fn it_comes_back_as_it_was() {
     assert!(matches!(scene.restore(), Err(NotRestored::NameTaken(_))), "it is there");
 }
 
+/// A power cut may not leave an entry that can be used, and of its checkout a half.
+#[test]
+fn the_checkout_is_on_the_disk_before_its_entry_may_be_used() {
+    let scene = Scene::new();
+    let clone = scene.enter();
+    let (done, calls) = run(None, || scene.restore_in(&clone));
+    done.unwrap().unwrap();
+    let made = ["mkdir", "create", "write", "symlink", "rename"];
+    let last = calls.iter().rposition(|call| made.contains(call)).unwrap();
+    // What makes the entry usable is the last of all.
+    assert_eq!(calls[last + 1..], ["syncfs", "unlink"], "{calls:?}");
+}
+
+/// Root restores for whom the clone belongs to, links as well as files.
+#[test]
+fn what_root_restores_belongs_to_the_user() {
+    use std::os::unix::fs::MetadataExt;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let scene = Scene::new();
+    std::fs::create_dir_all(scene.path.parent().unwrap()).unwrap();
+    let root = &scene.clone.root;
+    let given = std::process::Command::new("chown").args(["-R", "1234:5678"]).arg(root).status().unwrap();
+    assert!(given.success());
+    scene.restore().unwrap();
+    assert!(scene.was.iter().any(|(at, _)| at.ends_with("link")));
+    for (at, _) in &scene.was {
+        let meta = std::fs::symlink_metadata(scene.path.join(at)).unwrap();
+        assert_eq!((meta.uid(), meta.gid()), (1234, 5678), "{}", at.display());
+    }
+}
+
 /// Killed at any call, the next run finishes it, and the one after finds nothing to do.
 #[test]
 fn killed_at_any_call_the_next_run_goes_on() {

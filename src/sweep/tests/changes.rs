@@ -15,9 +15,24 @@ fn skipped(what: What, change: impl FnOnce(&Scene), why: &str, code: Option<Code
     let note = outcome.note.unwrap();
     assert!(note.contains(why), "{note:?} is not {why:?}");
     assert_eq!(outcome.reason.map(|r| r.code), code, "{why}");
+    assert!(outcome.retry.is_none() && outcome.observed.is_none(), "{why}");
+    assert_eq!(
+        kept_because(&outcome.branch),
+        (what != What::Orphan).then_some("its worktree stays"),
+        "{why}"
+    );
     assert_same(&everything(&scene), &before, why);
     assert_eq!((scene.journals(), scene.records().len()), (0, 0), "{why}");
     scene.assert_tidy(why);
+}
+
+/// Why the branch was kept; `None` where there is none.
+fn kept_because(branch: &BranchOutcome) -> Option<&str> {
+    match branch {
+        BranchOutcome::Kept { why, .. } => Some(why),
+        BranchOutcome::None => None,
+        BranchOutcome::Deleted { .. } => panic!("it is deleted"),
+    }
 }
 
 /// All but what a run leaves of itself: the lock, and empty directories of ours.
@@ -114,6 +129,7 @@ fn what_can_not_go_back_is_reported_and_goes_back_later() {
     };
     let outcome = scene.execute_with(warrant, &Hooks { fingerprint: &occupy, ..HOOKS });
     assert_eq!(outcome.result, Ending::Failed);
+    assert_eq!(kept_because(&outcome.branch), Some("its worktree is not verified to be gone"));
     let (note, observed) = (outcome.note.unwrap(), outcome.observed.unwrap());
     assert!(note.contains("could not be put back") && note.contains(".treesweep-trash"), "{note}");
     assert!(observed.contains("trash") && observed.contains("refs/heads/wt/x is at"), "{observed}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::*;
-use crate::sweep::act::faults::{Fault, run_where};
+use crate::sweep::act::faults::{Fault, run, run_where};
 
 /// What holds whatever happened: the work is intact, or it is recorded as retired with its tip and anchors reachable.
 fn assert_nothing_lost(scene: &Scene, what: What, whole: &[(PathBuf, String)], full: bool, when: &str) {
@@ -23,6 +23,37 @@ fn assert_nothing_lost(scene: &Scene, what: What, whole: &[(PathBuf, String)], f
     }
     let written = scene.journals() + scene.records().len() > 0;
     assert!(written || full, "{when}: neither journal nor record");
+}
+
+/// The removal alone, with an error at one of its calls; the clone was entered before. The calls come too.
+pub(super) fn removed(
+    scene: &Scene,
+    warrant: Warrant,
+    fault: Option<(usize, Errno)>,
+) -> (Outcome, Vec<&'static str>) {
+    let fault = fault.map(|(at, errno)| (at, Fault::Error(errno)));
+    let remove = |sweeper: &Sweeper<'_>, clone: &mut LockedClone| {
+        run(fault, || sweeper.execute(clone, warrant, &HOOKS))
+    };
+    let (outcome, calls) = scene.sweep(remove).unwrap();
+    (outcome.expect("no kill was asked for"), calls)
+}
+
+/// A power cut is a kill that also forgets what was not waited for.
+#[test]
+fn what_relies_on_the_disk_waits_for_it() {
+    for what in [What::Remove, What::Forget, What::Orphan] {
+        let scene = scene_for(what);
+        let (_, calls) = removed(&scene, scene.warrant(what), None);
+        // Its journal before all else, and the journal's step before the first deletion.
+        assert!(calls.starts_with(&["mkdir", "create", "write", "fsync", "replace", "fsync"]), "{calls:?}");
+        let deletion = calls.iter().position(|call| *call == "unlink").unwrap();
+        assert!(calls[..deletion].ends_with(&["rename", "replace", "fsync"]), "{calls:?}");
+        // The complete record before its copy, and before the journal goes.
+        let record = ["create", "write", "fsync", "replace", "fsync"];
+        let end = [&record[..], &["create", "write", "replace"], &["unlink"; 4]].concat();
+        assert!(calls.ends_with(&end), "{calls:?}");
+    }
 }
 
 /// At every changing call a kill, and each of `errors`, then a run without.
@@ -50,9 +81,14 @@ fn only_a_full_disk_is_entered_without_state() {
         let (result, _) = run_where(Some(("mkdir", errno)), None, enter);
         match result.unwrap() {
             Ok(without) => assert!(enters && without, "{errno}"),
-            Err(error) => assert!(!enters && matches!(error, EnterError::State(_)), "{errno}: {error}"),
+            Err(error) => {
+                assert!(!enters && matches!(error, EnterError::State(_)), "{errno}: {error}");
+                assert!(!error.is_environment(), "{errno}: another exit code");
+            }
         }
     }
+    let unlockable = LockError::Unsupported { clone: local(Path::new("/c")), source: Errno::NOLCK.into() };
+    assert!(EnterError::from(unlockable).is_environment());
 }
 
 /// As on an overlay, whose lower layer is not renamed.

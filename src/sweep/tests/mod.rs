@@ -3,6 +3,7 @@
 mod attacks;
 mod changes;
 mod faults;
+mod full_disk;
 mod mounts;
 mod resuming;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::judge::warrant::{Act, Authority, BranchFate, Checkout, Entry, Scope, Warrant};
+use crate::sweep::bytes::Bytes;
 use crate::sweep::outcome::{BranchOutcome, Ending, Outcome};
 use crate::sweep::testing::{Clone, fingerprint, listing, local};
 use crate::vantage::paths::{EntryName, RecordedPath};
@@ -80,6 +82,11 @@ impl Scene {
 
     /// A warrant for what is there now.
     fn warrant(&self, what: What) -> Warrant {
+        let anchors = if what == What::Orphan { vec![] } else { vec![self.lost] };
+        self.warrant_with(what, anchors)
+    }
+
+    fn warrant_with(&self, what: What, anchors: Vec<gix::ObjectId>) -> Warrant {
         let common = self.clone.common();
         let scope = Scope {
             root: local(&self.clone.root),
@@ -117,7 +124,6 @@ impl Scene {
                 trunk: "refs/heads/main".into(),
             },
         };
-        let anchors = if what == What::Orphan { vec![] } else { vec![self.lost] };
         Warrant::for_test(scope, act, branch, Authority::Owned, anchors)
     }
 
@@ -248,6 +254,14 @@ fn a_removal_takes_its_own_and_leaves_the_rest() {
         let record = scene.records().pop().unwrap();
         assert_eq!(Some(record.id.clone()), outcome.record);
         assert_eq!(record.completed.unwrap().branch, Some(outcome.branch));
+        // What brings it back.
+        let registered = what != What::Orphan;
+        assert_eq!(record.recorded_path, registered.then(|| Bytes::new("/workspaces/app/w/x")));
+        assert_eq!(record.branch, registered.then(|| Bytes::new("refs/heads/wt/x")));
+        assert_eq!(record.tip, registered.then(|| scene.tip.into()));
+        assert_eq!(record.path, Some(Bytes::from(&local(&scene.checkout()))));
+        let pointer = (what != What::Forget).then(|| Bytes::from(&local(&scene.entry())));
+        assert_eq!(record.pointer, pointer);
         assert!(scene.clone.path.join(format!(".git/treesweep/retired/{}.json", record.id)).exists());
         if what != What::Orphan {
             let anchor = anchors::name(&record.id, 0).to_string();
