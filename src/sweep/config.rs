@@ -72,3 +72,45 @@ fn replace(
     act::sync_dir(common).map_err(io::Error::from)?;
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+    use super::*;
+    use crate::sweep::act::faults::run;
+    use crate::sweep::testing::{Clone, listing};
+
+    /// A power cut leaves the old one or the new one, and whoever could use the old one can use the new one.
+    #[test]
+    fn it_is_on_the_disk_before_it_takes_the_place_mode_and_owner_of_the_old_one() {
+        let clone = Clone::new();
+        let path = clone.path.join(".git/config");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o664)).unwrap();
+        let owned = rustix::process::geteuid().is_root();
+        if owned {
+            chown(&path, Some(1234), Some(5678)).unwrap();
+        }
+        let (changed, mut calls) =
+            run(None, || change(&clone.common(), |old| Ok(Some([old, b"# more\n"].concat()))));
+        assert!(changed.unwrap().unwrap());
+        let meta = std::fs::metadata(&path).unwrap();
+        assert_eq!(meta.mode() & 0o7777, 0o664);
+        assert!(!owned || (meta.uid(), meta.gid()) == (1234, 5678));
+        assert!(std::fs::read(&path).unwrap().ends_with(b"# more\n"));
+        calls.retain(|call| *call != "chown");
+        let order = ["create", "write", "chmod", "fsync", "replace", "fsync"];
+        assert!(calls.windows(order.len()).any(|calls| calls == order), "{calls:?}");
+    }
+
+    #[test]
+    fn what_is_not_understood_stays_as_it_is() {
+        let clone = Clone::new();
+        change(&clone.common(), |_| Ok(None)).unwrap();
+        let before = listing(&clone.path);
+        assert!(!change(&clone.common(), |_| Ok(None)).unwrap());
+        let refused = change(&clone.common(), |_| Err("no section".into()));
+        assert!(matches!(refused, Err(ConfigError::NotUnderstood(why)) if why == "no section"));
+        assert_eq!(listing(&clone.path), before);
+    }
+}
