@@ -197,7 +197,7 @@ impl Work<'_> {
         if found != Some(held.id) {
             return match at_path {
                 // All of it went before the run ended.
-                None if found.is_none() => Ok(Next::Finish),
+                None if found.is_none() => self.unless_its_entry_differs(),
                 Some(id) if id == held.id => Ok(Next::Drop(format!("{} is in its place again", held.path))),
                 _ => Ok(Next::Drop(format!("{} is in use again, by another object", held.path))),
             };
@@ -258,6 +258,13 @@ impl Work<'_> {
             self.notes.push("its path or its name is in use again".into());
         }
         Ok(Next::Finish)
+    }
+
+    /// The checkout is gone, and the entry untouched by us. One that was written to since (`git gc` expires its reflog, too)
+    /// is not forgotten as it was judged, and would stay for ever: without a directory now, it is judged anew as such.
+    fn unless_its_entry_differs(&self) -> Result<Next, Halt> {
+        let drop = |differs| Next::Drop(format!("{differs}; its directory is gone, and it is judged anew"));
+        Ok(self.entry_differs()?.map_or(Next::Finish, drop))
     }
 
     /// Whether another entry has the name of ours.

@@ -215,6 +215,34 @@ fn an_entry_that_was_moved_and_not_checked_goes_back_if_it_changed() {
     }
 }
 
+/// `git gc` expires the reflog of an entry whose checkout is gone already: it is one without a directory then.
+#[test]
+fn an_entry_that_was_written_to_after_its_checkout_went_is_judged_anew() {
+    let model = Scene::new();
+    for at in 1.. {
+        let scene = model.copy();
+        let warrant = scene.warrant(What::Remove);
+        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(warrant));
+        assert!(outcome.is_none(), "it was never seen there");
+        let Some(pending) = scene.pending().pop() else { continue };
+        let gone = !scene.checkout().exists() && !scene.trash().exists() && scene.entry().exists();
+        if pending.step != Step::Aside || !gone {
+            continue;
+        }
+        let log = scene.entry().join("logs/HEAD");
+        std::fs::write(&log, std::fs::read_to_string(&log).unwrap()).unwrap();
+        let outcome = scene.resume().pop().unwrap();
+        assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+        assert!(outcome.note.unwrap().contains("judged anew"));
+        assert!(scene.entry().exists() && scene.has_branch() && scene.has_anchor());
+        assert_eq!(scene.journals(), 0, "what is left is an entry like any other");
+        let outcome = scene.execute(scene.warrant(What::Forget));
+        assert_eq!(outcome.result, Ending::Forgotten, "{outcome:?}");
+        assert!(!scene.entry().exists());
+        return;
+    }
+}
+
 /// Others took path and name meanwhile: theirs stays, ours is done, and the branch is left to them.
 #[test]
 fn names_that_are_taken_again_end_it() {
