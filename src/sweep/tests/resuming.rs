@@ -22,7 +22,27 @@ fn killed(what: What, step: Step, in_place: bool) -> Scene {
     unreachable!()
 }
 
+/// A scene whose removal was killed where `seen` holds of what is left.
+fn killed_where(seen: impl Fn(&Scene, &resume::Interrupted) -> bool) -> Scene {
+    let model = Scene::new();
+    for at in 1.. {
+        let scene = model.copy();
+        let warrant = scene.warrant(What::Remove);
+        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(warrant));
+        assert!(outcome.is_none(), "it was never seen there");
+        if scene.pending().pop().is_some_and(|pending| seen(&scene, &pending)) {
+            return scene;
+        }
+    }
+    unreachable!()
+}
+
 impl Scene {
+    /// Where the entry is once it was moved.
+    fn trashed(&self, pending: &resume::Interrupted) -> PathBuf {
+        self.clone.path.join(".git/treesweep/trash").join(pending.record.as_str())
+    }
+
     fn pending(&self) -> Vec<resume::Interrupted> {
         let common = self.clone.common().own_meta().unwrap().id;
         resume::pending(&self.state, common).unwrap().0
@@ -196,51 +216,31 @@ fn an_entry_that_is_used_again_stays() {
 /// The run ended between the move of the entry and the look at it there, and git has written into it since.
 #[test]
 fn an_entry_that_was_moved_and_not_checked_goes_back_if_it_changed() {
-    let model = Scene::new();
-    for at in 1.. {
-        let scene = model.copy();
-        let warrant = scene.warrant(What::Remove);
-        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(warrant));
-        assert!(outcome.is_none(), "it was never seen there");
-        let Some(pending) = scene.pending().pop() else { continue };
-        let trashed = scene.clone.path.join(".git/treesweep/trash").join(pending.record.as_str());
-        if pending.step != Step::Aside || !trashed.exists() {
-            continue;
-        }
-        std::fs::write(trashed.join("MERGE_HEAD"), format!("{}\n", scene.tip)).unwrap();
-        let outcome = scene.resume().pop().unwrap();
-        assert_eq!(outcome.result, Ending::Failed, "{outcome:?}");
-        assert!(scene.entry().join("MERGE_HEAD").exists() && scene.has_branch());
-        return;
-    }
+    let scene = killed_where(|scene, p| p.step == Step::Aside && scene.trashed(p).exists());
+    let trashed = scene.trashed(&scene.pending()[0]);
+    std::fs::write(trashed.join("MERGE_HEAD"), format!("{}\n", scene.tip)).unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Failed, "{outcome:?}");
+    assert!(scene.entry().join("MERGE_HEAD").exists() && scene.has_branch());
 }
 
 /// `git gc` expires the reflog of an entry whose checkout is gone already: it is one without a directory then.
 #[test]
 fn an_entry_that_was_written_to_after_its_checkout_went_is_judged_anew() {
-    let model = Scene::new();
-    for at in 1.. {
-        let scene = model.copy();
-        let warrant = scene.warrant(What::Remove);
-        let (outcome, _) = run(Some((at, Fault::Kill)), || scene.execute(warrant));
-        assert!(outcome.is_none(), "it was never seen there");
-        let Some(pending) = scene.pending().pop() else { continue };
-        let gone = !scene.checkout().exists() && !scene.trash().exists() && scene.entry().exists();
-        if pending.step != Step::Aside || !gone {
-            continue;
-        }
-        let log = scene.entry().join("logs/HEAD");
-        std::fs::write(&log, std::fs::read_to_string(&log).unwrap()).unwrap();
-        let outcome = scene.resume().pop().unwrap();
-        assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
-        assert!(outcome.note.unwrap().contains("judged anew"));
-        assert!(scene.entry().exists() && scene.has_branch() && scene.has_anchor());
-        assert_eq!(scene.journals(), 0, "what is left is an entry like any other");
-        let outcome = scene.execute(scene.warrant(What::Forget));
-        assert_eq!(outcome.result, Ending::Forgotten, "{outcome:?}");
-        assert!(!scene.entry().exists());
-        return;
-    }
+    let scene = killed_where(|scene, p| {
+        let gone = !scene.checkout().exists() && !scene.trash().exists();
+        p.step == Step::Aside && gone && scene.entry().exists()
+    });
+    let log = scene.entry().join("logs/HEAD");
+    std::fs::write(&log, std::fs::read_to_string(&log).unwrap()).unwrap();
+    let outcome = scene.resume().pop().unwrap();
+    assert_eq!(outcome.result, Ending::Skipped, "{outcome:?}");
+    assert!(outcome.note.unwrap().contains("judged anew"));
+    assert!(scene.entry().exists() && scene.has_branch() && scene.has_anchor());
+    assert_eq!(scene.journals(), 0, "what is left is an entry like any other");
+    let outcome = scene.execute(scene.warrant(What::Forget));
+    assert_eq!(outcome.result, Ending::Forgotten, "{outcome:?}");
+    assert!(!scene.entry().exists());
 }
 
 /// Others took path and name meanwhile: theirs stays, ours is done, and the branch is left to them.
