@@ -126,9 +126,7 @@ impl Session {
 
     /// Looks again at what the join of `candidate` of clone `c` rests on, with the containers that `world` knows.
     pub fn look_again(&self, terrain: &mut Terrain, c: usize, candidate: &Candidate, world: &World) {
-        if let Some(name) = terrain.entry_of(candidate) {
-            terrain.look_again(c, &name, infers(world), |site| self.translators(site, world));
-        }
+        terrain.look_again(c, candidate, infers(world), |site| self.translators(site, world));
     }
 
     /// Looks for clones beneath the roots; engines and processes are not asked.

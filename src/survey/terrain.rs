@@ -117,27 +117,43 @@ impl Terrain {
         self.sight_recorded_paths();
     }
 
-    /// The entry that a candidate is, or names.
-    pub fn entry_of(&self, candidate: &Candidate) -> Option<EntryName> {
-        match candidate {
-            Candidate::Registered(name) => Some(name.clone()),
-            Candidate::Orphan(path) | Candidate::Trash(path) => {
-                sight(path).and_then(|seen| seen.pointer.entry).map(|(_, name)| name)
-            }
-        }
-    }
-
-    /// Looks again at everything that could claim, or be claimed by, an entry called `name`, of which only names can be
-    /// joined: the entries of that name of all clones, the checkouts that name such an entry or that one records, and
-    /// whatever was registered in clone `c` meanwhile. `translators` are those of this moment.
+    /// Looks again at everything that could claim, or be claimed by, `candidate` of clone `c`. Only what has one name can be
+    /// joined: the entries of its name of all clones, the checkouts that name such an entry or that one records, and
+    /// whatever was registered in clone `c` meanwhile; an orphan's own directory besides, whatever it names by now.
+    /// `translators` are those of this moment.
     pub fn look_again(
         &mut self,
         c: usize,
-        name: &EntryName,
+        candidate: &Candidate,
         infers: bool,
         translators: impl Fn(&CloneSite) -> Vec<Translator>,
     ) {
         self.infers = infers;
+        let named = |path| sight(path).and_then(|seen| seen.pointer.entry).map(|(_, name)| name);
+        let (name, own) = match candidate {
+            Candidate::Registered(name) => (Some(name.clone()), None),
+            Candidate::Orphan(path) => (named(path), Some(path)),
+            Candidate::Trash(path) => (named(path), None),
+        };
+        if let Some(name) = &name {
+            self.reread(c, name, translators);
+        }
+        let is_it = |of: &EntryName| name.as_ref() == Some(of);
+        let mut places = self.recorded_places(is_it);
+        places.extend(own.cloned());
+        self.field.checkouts.retain(|seen| {
+            let concerned =
+                seen.pointer.entry.as_ref().is_some_and(|(_, of)| is_it(of)) || places.contains(&seen.path);
+            if concerned {
+                places.insert(seen.path.clone());
+            }
+            !concerned
+        });
+        self.add_sights(places.iter());
+    }
+
+    /// Reads the entries called `name` of all clones once more, and whatever was registered in clone `c` meanwhile.
+    fn reread(&mut self, c: usize, name: &EntryName, translators: impl Fn(&CloneSite) -> Vec<Translator>) {
         for (i, site) in self.field.clones.iter().enumerate() {
             let known = &mut self.registrations[i];
             let had = known.iter().flatten().any(|r| r.name == *name);
@@ -148,16 +164,6 @@ impl Terrain {
                 self.translators[i] = translators(site);
             }
         }
-        let mut places = self.recorded_places(|of| of == name);
-        self.field.checkouts.retain(|seen| {
-            let named = seen.pointer.entry.as_ref().is_some_and(|(_, of)| of == name);
-            let concerned = named || places.contains(&seen.path);
-            if concerned {
-                places.insert(seen.path.clone());
-            }
-            !concerned
-        });
-        self.add_sights(places.iter());
     }
 }
 

@@ -3,6 +3,7 @@
 use TranslationKind::{Inferred, Map, Mount};
 
 use crate::judge::reason::Code;
+use crate::survey::run::Candidate;
 use crate::survey::testing::{Scene, Surveyed};
 use crate::vantage::paths::EntryName;
 use crate::vantage::translate::{TranslationKind, Translator};
@@ -10,9 +11,14 @@ use crate::vantage::translate::{TranslationKind, Translator};
 impl Surveyed {
     /// Looks again at `name` of `clone`, with these translations besides identity.
     fn again(&mut self, scene: &Scene, clone: &str, name: &str, more: &[Translator]) {
+        let candidate = Candidate::Registered(EntryName::new(name).unwrap());
+        self.again_at(scene, clone, &candidate, more);
+    }
+
+    fn again_at(&mut self, scene: &Scene, clone: &str, candidate: &Candidate, more: &[Translator]) {
         let c = self.0.field.clones.iter().position(|site| site.dir == scene.local(clone)).unwrap();
         let translators = |_: &_| [vec![Translator::Identity], more.to_vec()].concat();
-        self.0.look_again(c, &EntryName::new(name).unwrap(), true, translators);
+        self.0.look_again(c, candidate, true, translators);
     }
 }
 
@@ -75,6 +81,25 @@ fn the_checkout() {
     let mut seen = scene.plain();
     scene.remove("app-x");
     seen.again(&scene, "app", "x", &[]);
+    assert!(!seen.0.field.checkouts.iter().any(|c| c.path == scene.local("app-x")));
+}
+
+/// Somebody gives an orphan to another entry, or takes its `.git` file away, after the plan.
+#[test]
+fn an_orphan_is_looked_at_whatever_it_names_by_now() {
+    let scene = scene();
+    scene.remove("app/.git/worktrees/x").remove("app-y");
+    let orphan = Candidate::Orphan(scene.local("app-x"));
+    let strays = |seen: &Surveyed| seen.with(|ground| ground.strays().len());
+    let mut seen = scene.plain();
+    assert_eq!(strays(&seen), 1);
+    scene.entry("app/.git", "y", "/workspaces/app-x").checkout("app-x", "/workspaces/app/.git/worktrees/y");
+    seen.again_at(&scene, "app", &orphan, &[]);
+    assert_eq!(strays(&seen), 0);
+    seen.assert_joined(&scene, "app", "y", "app-x", Inferred);
+    let mut seen = scene.plain();
+    std::fs::remove_file(scene.path("app-x/.git")).unwrap();
+    seen.again_at(&scene, "app", &orphan, &[]);
     assert!(!seen.0.field.checkouts.iter().any(|c| c.path == scene.local("app-x")));
 }
 
