@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use treesweep::library::{Error, Treesweep, Watch};
+use treesweep::library::{Error, Silent, Treesweep};
 use treesweep::plan::{Name, VerdictKind};
 use treesweep::vantage::paths::escape;
 
@@ -31,7 +31,7 @@ fn shown(name: &Name) -> String {
 
 fn run(sweep: bool, roots: Vec<PathBuf>) -> Result<(), Error> {
     let treesweep = Treesweep::beneath(&roots)?;
-    let survey = treesweep.survey(&Watch::Nothing)?;
+    let survey = treesweep.survey(&Silent)?;
     for clone in &survey.plan().clones {
         for row in &clone.worktrees {
             let first = row.reasons.first().map_or("", |reason| reason.code.as_str());
@@ -42,7 +42,7 @@ fn run(sweep: bool, roots: Vec<PathBuf>) -> Result<(), Error> {
     let count = survey.plan().clones.iter().flat_map(|clone| &clone.worktrees).filter(going).count();
     println!("{count} could be reclaimed");
     if sweep {
-        for outcome in survey.sweep(&Watch::Nothing)?.outcomes {
+        for outcome in survey.sweep(&Silent)?.outcomes {
             println!("{:?} {}", outcome.result, shown(&outcome.name));
         }
     }

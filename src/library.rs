@@ -5,15 +5,15 @@
 //!
 //! ```no_run
 //! use std::path::PathBuf;
-//! use treesweep::library::{Treesweep, Watch};
+//! use treesweep::library::{Silent, Treesweep};
 //!
 //! # fn main() -> Result<(), treesweep::library::Error> {
 //! let treesweep = Treesweep::beneath(&[PathBuf::from("/home/me/src")])?;
-//! let survey = treesweep.survey(&Watch::Nothing)?;
+//! let survey = treesweep.survey(&Silent)?;
 //! for row in survey.plan().clones.iter().flat_map(|clone| &clone.worktrees) {
 //!     println!("{:?} {:?}", row.name.text, row.verdict);
 //! }
-//! let report = survey.sweep(&Watch::Nothing)?;
+//! let report = survey.sweep(&Silent)?;
 //! println!("{} outcomes", report.outcomes.len());
 //! # Ok(())
 //! # }
@@ -23,13 +23,12 @@ use std::path::{Path, PathBuf};
 
 pub use crate::config::Sources;
 pub use crate::plan::{Plan, Report};
-pub use crate::report::progress::{Event, Progress};
+pub use crate::report::progress::{Event, Progress, Silent};
 pub use crate::session::SessionError as Error;
 
 use crate::beneath;
 use crate::config::{Layer, Origin, Setting};
 use crate::reclaim::{Reclaimed, automatic, reclaim, report};
-use crate::report::progress::Silent;
 use crate::session::{Seen, Session};
 use crate::state_dir::StateDir;
 use crate::vantage::paths::LocalPath;
@@ -38,21 +37,6 @@ use crate::vantage::paths::LocalPath;
 pub struct Treesweep {
     session: Session,
     state: LocalPath,
-}
-
-/// Who is told what a run is at.
-pub enum Watch<'a> {
-    Nothing,
-    By(&'a dyn Progress),
-}
-
-impl Watch<'_> {
-    fn progress(&self) -> &dyn Progress {
-        match self {
-            Watch::Nothing => &Silent,
-            Watch::By(progress) => *progress,
-        }
-    }
 }
 
 impl Treesweep {
@@ -83,9 +67,9 @@ impl Treesweep {
     ///
     /// # Errors
     /// The engines could not be asked at all, or the state directory can't be trusted.
-    pub fn survey(&self, watch: &Watch<'_>) -> Result<Survey<'_>, Error> {
+    pub fn survey(&self, progress: &dyn Progress) -> Result<Survey<'_>, Error> {
         let state = StateDir::open_existing(&self.state)?;
-        let seen = self.session.look(state.as_ref(), None, watch.progress())?;
+        let seen = self.session.look(state.as_ref(), None, progress)?;
         Ok(Survey { treesweep: self, seen })
     }
 }
@@ -106,17 +90,14 @@ impl Survey<'_> {
     ///
     /// # Errors
     /// The kernel lacks what a safe removal needs, or the state directory can't be written.
-    pub fn sweep(mut self, watch: &Watch<'_>) -> Result<Report, Error> {
+    pub fn sweep(mut self, progress: &dyn Progress) -> Result<Report, Error> {
         let unsafe_here = |why| Error::Root { path: "/".to_owned(), why };
         beneath::supported().map_err(unsafe_here)?;
         let state = StateDir::open(&self.treesweep.state)?;
         let orders = automatic(&self.seen);
         let done = match orders.is_empty() {
             true => Reclaimed::default(),
-            false => {
-                let progress = watch.progress();
-                reclaim(&self.treesweep.session, &mut self.seen.terrain, &state, orders, progress)
-            }
+            false => reclaim(&self.treesweep.session, &mut self.seen.terrain, &state, orders, progress),
         };
         let mut all = report(self.seen.plan, &done);
         all.plan.warnings.extend(done.warnings);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::env::{EAGER, TestEnv};
 use common::git::HostClone;
 use treesweep::config::{Engines, Layer, Origin, Setting, Sources};
-use treesweep::library::{Event, Progress, Treesweep, Watch};
+use treesweep::library::{Event, Progress, Silent, Treesweep};
 use treesweep::plan::{ResultKind, VerdictKind};
 
 fn setting<T>(value: T) -> Setting<T> {
@@ -50,7 +50,7 @@ fn another_program_sees_the_plan_and_sweeps_what_is_enrolled() {
     }
     env.treesweep(&["setup", "done"]).args(EAGER).current_dir(&clone.path).assert().success();
     let treesweep = treesweep(&env);
-    let survey = treesweep.survey(&Watch::Nothing).expect("a survey");
+    let survey = treesweep.survey(&Silent).expect("a survey");
     let verdict = |name: &str| {
         let all = survey.plan().clones.iter().flat_map(|clone| &clone.worktrees);
         all.into_iter()
@@ -60,7 +60,7 @@ fn another_program_sees_the_plan_and_sweeps_what_is_enrolled() {
     };
     assert_eq!((verdict("done"), verdict("spike")), (VerdictKind::Reclaim, VerdictKind::Offer));
     let freed = Freed::default();
-    let report = survey.sweep(&Watch::By(&freed)).expect("a sweep");
+    let report = survey.sweep(&freed).expect("a sweep");
     let results: Vec<_> =
         report.outcomes.iter().map(|o| (o.name.text.clone().unwrap_or_default(), o.result)).collect();
     assert_eq!(results, [("done".to_owned(), ResultKind::Removed)]);
